@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# make demo, make test: all that a fresh Debian 12 needs comes with them. The build itself is CMake's (CMakePresets.json).
+.DEFAULT_GOAL := build
+.PHONY: help deps build demo test bench fuzz asan tsan lint format install clean
+
+PREFIX ?= /usr/local
+
+help:            ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+deps:            ## install the Debian packages that are missing (packages.txt)
+	@scripts/install-packages
+
+build: deps      ## build/polyad, the libraries, the unit tests
+	@cmake --preset release -Wno-dev --log-level=NOTICE
+	@cmake --build --preset release
+
+demo: build      ## look at the bundled tensor
+	build/polyad info data/kjv-words/kjv-words.tns.gz
+
+test: build      ## every test; tests/run unit cli runs parts
+	@tests/run
+
+bench: build     ## the measured ratios of the README
+	@if [ -x bench/run ]; then bench/run; else for b in build/bench/*_bench; do echo "$$b"; $$b || exit 1; done; fi
+
+fuzz: deps       ## every reader against mangled files, FUZZ_SECONDS each (60)
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/run fuzz
+
+asan: deps       ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tests/run asan
+
+tsan: deps       ## unit tests under ThreadSanitizer
+	@tests/run tsan
+
+lint: deps       ## clang-format and clang-tidy, warnings are errors
+	@scripts/lint
+
+format: deps     ## let clang-format write every source file
+	@scripts/lint --format
+
+install: build   ## into PREFIX (/usr/local)
+	cmake --install build --prefix "$(PREFIX)"
+
+clean:           ## remove everything that was built
+	rm -rf build build-*/

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "session.hpp"
+#include "verb.hpp"
+
+namespace polyad::cli {
+
+namespace {
+
+Json describe(const GroupStatistics& g) { return {{"mean", g.mean}, {"max", g.max}, {"stdev", g.stdev}}; }
+
+Json describe(const CooTensor& x, const ReadReport& report, const TensorStatistics& s) {
+  Json modes = Json::array();
+  for (int m = 0; m < x.order(); ++m) {
+    const ModeStatistics& mode = s.modes[static_cast<std::size_t>(m)];
+    modes.push_back({{"dim", mode.dim},
+                     {"name", x.labels.empty() ? "" : x.labels[static_cast<std::size_t>(m)].name()},
+                     {"labels", x.labels.empty() ? 0 : x.labels[static_cast<std::size_t>(m)].size()},
+                     {"slices", mode.slices.count},
+                     {"fibres", mode.fibres.count},
+                     {"nnz_per_slice", describe(mode.slices)},
+                     {"nnz_per_fibre", describe(mode.fibres)}});
+  }
+  return {{"order", x.order()},
+          {"dims", x.dims},
+          {"nnz", x.nnz()},
+          {"density", s.density},
+          {"norm", s.norm},
+          {"sum", s.sum},
+          {"min", s.min},
+          {"max", s.max},
+          {"zeros", s.zeros},
+          {"duplicates", s.duplicates},
+          {"modes", modes},
+          {"dialect", report.dialect},
+          {"compression", report.compression},
+          {"index_base", report.index_base},
+          {"file_bytes", report.file_bytes},
+          {"index_bits", 8 * bytes_of(x.index_width())},
+          {"precision", name_of(x.precision())},
+          {"coo_bytes", x.bytes()},
+          {"notes", report.notes}};
+}
+
+/// A number of about four significant digits, as people write it.
+std::string brief(double value) {
+  if (value == 0) return "0";
+  const double size = std::abs(value);
+  if (size >= 1e9 || size < 1e-3) return fmt::format("{:.3e}", value);
+  if (value == std::floor(value)) {
+    const std::string digits = readable_count(static_cast<std::uint64_t>(size));
+    return value < 0 ? "-" + digits : digits;
+  }
+  return fmt::format("{:.{}f}", value, size >= 1000 ? 1 : size >= 10 ? 2 : 4);
+}
+
+/// Bars for the counts, the largest full: eight heights, square-rooted so that small groups stay visible.
+std::string bars(const std::array<std::uint64_t, 64>& histogram, std::size_t columns) {
+  static constexpr std::string_view blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::uint64_t top = *std::ranges::max_element(histogram);
+  std::string text;
+  for (std::size_t b = 0; b < columns; ++b) {
+    std::size_t height = 0;
+    if (histogram[b] > 0)
+      height = std::max<std::size_t>(
+          1, static_cast<std::size_t>(
+                 std::lround(8 * std::sqrt(static_cast<double>(histogram[b]) / static_cast<double>(top)))));
+    for (int i = 0; i < 3; ++i) text += blocks[height];
+    text += ' ';
+  }
+  return text;
+}
+
+/// The lower end of each column: 1, 2, 4, ..., 1k, 2k, ...
+std::string axis(std::size_t columns) {
+  std::string text;
+  for (std::size_t b = 0; b < columns; ++b) {
+    static constexpr std::string_view units[] = {"", "k", "M", "G", "T", "P", "E"};
+    text += fmt::format("{:<4}", fmt::format("{}{}", std::uint64_t{1} << (b % 10), units[b / 10]));
+  }
+  return text;
+}
+
+void print_page(const std::string& file, const CooTensor& x, const ReadReport& report, const TensorStatistics& s,
+                Session& session) {
+  std::string how = report.dialect;
+  if (!report.compression.empty()) how += ", " + report.compression;
+  if (report.file_bytes > 0) how += ", " + readable_bytes(report.file_bytes);
+  session.print("{}  ({})\n\n", file, how);
+  session.print("  order {}   {}   {} nonzeros   density {}\n", x.order(), readable_dims(x.dims),
+                readable_count(x.nnz()), brief(s.density));
+  session.print("  values {} to {}   sum {}   norm {}\n", brief(s.min), brief(s.max), brief(s.sum), brief(s.norm));
+  session.print("  duplicates {}   zeros {}   in memory {} ({}-bit indices, {})\n\n",
+                s.duplicates == 0 ? "none" : readable_count(s.duplicates),
+                s.zeros == 0 ? "none" : readable_count(s.zeros), readable_bytes(x.bytes()),
+                8 * bytes_of(x.index_width()), name_of(x.precision()));
+
+  std::size_t width = 4;
+  for (int m = 0; m < x.order(); ++m) width = std::max(width, x.mode_name(m).size());
+  session.print("  {:<{}}  {:>13} {:>13}  {:>31}  {:>13}  {:>31}\n", "", width, "", "non-empty",
+                "nonzeros per slice   ", "non-empty", "nonzeros per fibre   ");
+  session.print("  {:<{}}  {:>13} {:>13}  {:>10} {:>10} {:>9}  {:>13}  {:>10} {:>10} {:>9}\n", "mode", width, "length",
+                "slices", "mean", "max", "stdev", "fibres", "mean", "max", "stdev");
+  std::size_t columns = 1;
+  for (int m = 0; m < x.order(); ++m) {
+    const ModeStatistics& mode = s.modes[static_cast<std::size_t>(m)];
+    const auto row = [](const GroupStatistics& g) {
+      return fmt::format("{:>10} {:>10} {:>9}", brief(g.mean), readable_count(g.max), brief(g.stdev));
+    };
+    session.print("  {:<{}}  {:>13} {:>13}  {}  {:>13}  {}\n", x.mode_name(m), width, readable_count(mode.dim),
+                  readable_count(mode.slices.count), row(mode.slices), readable_count(mode.fibres.count),
+                  row(mode.fibres));
+    columns = std::max(columns, static_cast<std::size_t>(std::bit_width(mode.slices.max)));
+  }
+  if (x.nnz() > 0) {
+    session.print("\n  how many slices have so many nonzeros (each column twice the one before)\n");
+    for (int m = 0; m < x.order(); ++m)
+      session.print("  {:<{}}  {}\n", x.mode_name(m), width,
+                    bars(s.modes[static_cast<std::size_t>(m)].slices.histogram, columns));
+    session.print("  {:<{}}  {}\n", "", width, axis(columns));
+  }
+  for (const std::string& note : report.notes) session.print("\n  note: {}\n", note);
+}
+
+std::function<void(Session&)> declare(CLI::App& command) {
+  auto input = std::make_shared<InputOptions>();
+  declare_input(command, *input);
+  return [input](Session& session) {
+    const ReadResult read = load(*input, session);
+    const TensorStatistics s = session.timed("statistics", [&] { return statistics(read.tensor, session.context()); });
+    session.json() = describe(read.tensor, read.report, s);
+    print_page(input->file == "-" ? "standard input" : input->file, read.tensor, read.report, s, session);
+  };
+}
+
+}  // namespace
+
+const Verb info_verb = {"info", "what a tensor looks like", "polyad info ratings.tns.gz", declare};
+
+}  // namespace polyad::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "session.hpp"
+#include "verb.hpp"
+
+namespace polyad::cli {
+
+namespace {
+
+Json describe(const Entry& e) { return {{"name", e.name}, {"summary", e.summary}}; }
+
+Json describe(const FormatEntry& e) {
+  return {{"name", e.name}, {"summary", e.summary}, {"paper", e.paper}, {"mode_specific", e.mode_specific}};
+}
+
+Json describe(const DialectEntry& e) {
+  return {{"name", e.name},
+          {"summary", e.summary},
+          {"extensions", e.extensions},
+          {"text", e.is_text},
+          {"writes", e.can_write}};
+}
+
+Json describe(const DeviceEntry& e) { return {{"name", e.name}, {"summary", e.description}, {"backend", e.backend}}; }
+
+template <class Entries>
+Json describe_all(const Entries& entries) {
+  Json all = Json::array();
+  for (const auto& e : entries) all.push_back(describe(e));
+  return all;
+}
+
+Json entries_of(const std::string& what) {
+  if (what == "formats") return describe_all(formats());
+  if (what == "kernels") return describe_all(kernels());
+  if (what == "solvers") return describe_all(solvers());
+  if (what == "backends") return describe_all(backends());
+  if (what == "devices") return describe_all(devices());
+  return describe_all(dialects());
+}
+
+std::function<void(Session&)> declare(CLI::App& command) {
+  auto what = std::make_shared<std::string>();
+  command.add_option("WHAT", *what, "formats, kernels, solvers, backends, devices or dialects")
+      ->required()
+      ->check(CLI::IsMember({"formats", "kernels", "solvers", "backends", "devices", "dialects"}));
+  return [what](Session& session) {
+    Json entries = entries_of(*what);
+    std::size_t width = 0;
+    for (const Json& e : entries) width = std::max(width, e["name"].get<std::string>().size());
+    for (const Json& e : entries)
+      session.print("{:<{}}  {}\n", e["name"].get<std::string>(), width, e["summary"].get<std::string>());
+    if (entries.empty()) session.print("no {} in this version\n", *what);
+    session.json()[*what] = std::move(entries);
+  };
+}
+
+}  // namespace
+
+const Verb list_verb = {"list", "what this build of polyad has", "polyad list formats", declare};
+
+}  // namespace polyad::cli

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "session.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "signals.hpp"
+
+namespace polyad::cli {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+std::uint64_t peak_rss_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+std::string rate_of(double per_second, std::string_view unit) {
+  if (unit == "bytes") return readable_bytes(static_cast<std::uint64_t>(per_second)) + "/s";
+  return fmt::format("{:.1f} M {}/s", per_second / 1e6, unit);
+}
+
+}  // namespace
+
+/// A bar with rate and time left on a terminal; elsewhere a plain line every few seconds. Quick work shows nothing.
+class Session::ProgressLine {
+ public:
+  ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const Progress& p) {
+    if (phase_ != p.phase) {
+      phase_ = p.phase;
+      begin_ = Clock::now();
+      last_ = begin_;
+    }
+    const double elapsed = seconds_since(begin_);
+    if (elapsed < 0.5 || seconds_since(last_) < (terminal_ ? 0.1 : 5.0)) return;
+    last_ = Clock::now();
+    const double rate = static_cast<double>(p.done) / elapsed;
+    std::string line;
+    if (p.total > 0) {
+      const double share = std::min(1.0, static_cast<double>(p.done) / static_cast<double>(p.total));
+      const double left = rate > 0 ? static_cast<double>(p.total - std::min(p.done, p.total)) / rate : 0;
+      constexpr int width = 24;
+      const int full = static_cast<int>(share * width);
+      if (terminal_) line = fmt::format("{} [{:=<{}}{: <{}}] ", p.phase, "", full, "", width - full);
+      line += fmt::format("{}{:3.0f} %, {}, {:.0f} s left", terminal_ ? "" : fmt::format("{} ", p.phase), share * 100,
+                          rate_of(rate, p.unit), left);
+    } else {
+      line = fmt::format("{}: {}", p.phase, rate_of(rate, p.unit));
+    }
+    if (terminal_) {
+      fmt::print(stderr, "\r\033[K{}", line);
+    } else {
+      fmt::print(stderr, "polyad: {}\n", line);
+    }
+    std::fflush(stderr);
+    shown_ = terminal_;
+  }
+
+  void clear() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+    shown_ = false;
+  }
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  std::string phase_;
+  Clock::time_point begin_;
+  Clock::time_point last_;
+};
+
+void declare_common(CLI::App& command, CommonOptions& o) {
+  const std::string group = "Common options";
+  command.add_option("--threads", o.threads, "threads (default: OMP_NUM_THREADS, else all cores)")
+      ->check(CLI::Range(1, 4096))
+      ->group(group);
+  command.add_option("--precision", o.precision, "type of the values, f64 or f32")
+      ->check(CLI::IsMember({"f64", "f32"}))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--memory", o.memory, "most memory for tensors, e.g. 4G")->group(group);
+  command.add_option("--seed", o.seed, "seed of every random choice")->capture_default_str()->group(group);
+  command.add_flag("--deterministic", o.deterministic, "the same bytes for any number of threads")->group(group);
+  command.add_option("--device", o.device, "cpu, gpu or a name from 'polyad list devices'")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--json", o.json, "write the result as JSON to this file (- for standard output)")->group(group);
+  command.add_flag("--quiet", o.quiet, "print nothing but errors")->group(group);
+  command.add_flag("--verbose", o.verbose, "print more")->group(group);
+}
+
+Session::Session(const CommonOptions& options) : options_(options) {
+  context_.threads = options.threads;
+  context_.seed = options.seed;
+  context_.deterministic = options.deterministic;
+  if (!options.memory.empty())
+    context_.memory = std::make_shared<MemoryBudget>(size_option("--memory", options.memory));
+  bool known = false;
+  for (const DeviceEntry& d : devices()) known = known || d.name == options.device || d.backend == options.device;
+  if (!known)
+    throw Error(
+        ErrorKind::input,
+        fmt::format("--device {}: there is no such device on this machine ('polyad list devices' shows what there is)",
+                    options.device));
+  context_.cancelled = [] { return caught_signal() != 0; };
+  if (!options.quiet) {
+    progress_ = std::make_shared<ProgressLine>();
+    context_.observer = [line = progress_](const Progress& p) { line->show(p); };
+  }
+}
+
+Session::~Session() = default;
+
+Precision Session::precision() const noexcept { return options_.precision == "f32" ? Precision::f32 : Precision::f64; }
+
+Session::Stopwatch::~Stopwatch() {
+  session_.seconds_[name_] = seconds_since(begin_);
+  if (session_.progress_) session_.progress_->clear();
+}
+
+void Session::print_text(const std::string& text) {
+  if (output_is_data_) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw Error(ErrorKind::limit, "standard output: cannot be written");
+  }
+}
+
+void Session::note(std::string_view sentence) {
+  if (progress_) progress_->clear();
+  if (!options_.quiet) fmt::print(stderr, "polyad: note: {}\n", sentence);
+}
+
+void Session::finish() {
+  if (progress_) progress_->clear();
+  if (std::fflush(stdout) != 0) throw Error(ErrorKind::limit, "standard output: cannot be written");
+  if (options_.json.empty()) return;
+  if (!seconds_.contains("load")) seconds_["load"] = 0.0;
+  seconds_["total"] = seconds_since(begin_);
+  json_["seconds"] = seconds_;
+  json_["peak_rss_bytes"] = peak_rss_bytes();
+  json_["threads"] = context_.thread_count();
+  json_["seed"] = options_.seed;
+  json_["version"] = version;
+  write_text(json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", options_.json);
+}
+
+void declare_input(CLI::App& command, InputOptions& o, const std::string& dialect_flag) {
+  const std::string group = "Reading";
+  command.add_option("FILE", o.file, "tensor to read (- for standard input)")->required();
+  command
+      .add_option(dialect_flag, o.dialect, "dialect of the file ('polyad list dialects'; default: by looking at it)")
+      ->group(group);
+  command.add_option("--index-base", o.index_base, "0 or 1: what the first index is called in the file")
+      ->check(CLI::Range(0, 1))
+      ->group(group);
+  command.add_option("--dims", o.dims, "dims such as 100x200x300, for files that carry none")->group(group);
+  command.add_option("--columns", o.columns, "CSV: columns that become modes, e.g. user,item,day")->group(group);
+  command.add_option("--value", o.value, "CSV: column of values (default: every row counts 1)")->group(group);
+  command.add_option("--labels", o.labels, "label files, one per mode (default: mode-K-NAME.map beside the tensor)")
+      ->group(group);
+}
+
+ReadOptions read_options(const InputOptions& o, const Session& session) {
+  ReadOptions r;
+  r.dialect = o.dialect;
+  if (o.index_base >= 0) r.index_base = o.index_base;
+  if (!o.dims.empty()) r.dims = dims_option("--dims", o.dims);
+  r.columns = split(o.columns);
+  r.value_column = o.value;
+  for (const std::string& l : o.labels)
+    for (std::string& one : split(l)) r.label_files.push_back(std::move(one));
+  r.precision = session.precision();
+  return r;
+}
+
+ReadResult load(const InputOptions& o, Session& session) {
+  ReadOptions options = read_options(o, session);
+  options.verify = o.file == "-";  // a file is verified as a step of its own
+  ReadResult result = session.timed("load", [&] { return read_with_report(o.file, options, session.context()); });
+  if (o.file != "-" && result.report.dialect == "ptn")
+    session.timed("verify", [&] { verify_file(o.file, session.context()); });
+  return result;
+}
+
+std::uint64_t size_option(std::string_view flag, const std::string& text) {
+  const auto size = parse_size(text);
+  if (!size) throw usage_error(fmt::format("{}: found '{}', expected a size such as 20000, 1M or 4G", flag, text));
+  return *size;
+}
+
+std::vector<std::uint64_t> dims_option(std::string_view flag, const std::string& text) {
+  auto dims = parse_dims(text);
+  if (!dims) throw usage_error(fmt::format("{}: found '{}', expected dims such as 100x200x300", flag, text));
+  return *dims;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string readable_dims(const std::vector<std::uint64_t>& dims) {
+  std::string text;
+  for (const std::uint64_t d : dims) text += (text.empty() ? "" : " x ") + readable_count(d);
+  return text;
+}
+
+}  // namespace polyad::cli

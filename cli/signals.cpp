@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "signals.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <polyad/io.hpp>
+
+namespace polyad::cli {
+
+namespace {
+
+std::atomic<int> caught = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void on_stop(int signal) {
+  if (caught.exchange(signal) != 0) _exit(128 + signal);
+}
+
+void say(const char* text) {
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+// Outputs without a name vanish with the process, so leaving at once leaves nothing half-written behind.
+void on_bus_error(int signal, siginfo_t* info, void*) {
+  const char* path = mapped_file_at(info->si_addr);
+  if (path == nullptr) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+    return;
+  }
+  say("polyad: ");
+  say(path);
+  say(": became shorter while it was read\n");
+  _exit(1);
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  struct sigaction stop = {};
+  stop.sa_handler = on_stop;
+  sigaction(SIGINT, &stop, nullptr);
+  sigaction(SIGTERM, &stop, nullptr);
+  struct sigaction bus = {};
+  bus.sa_sigaction = on_bus_error;
+  bus.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &bus, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), with a sentence
+}
+
+int caught_signal() noexcept { return caught.load(); }
+
+}  // namespace polyad::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+/// \file Signals: Ctrl-C and SIGTERM ask to stop; SIGBUS says which mapped file became shorter.
+#pragma once
+
+namespace polyad::cli {
+
+/// Installs the handlers. A second Ctrl-C ends the program at once.
+void install_signal_handlers();
+
+/// SIGINT or SIGTERM if one came, else 0.
+[[nodiscard]] int caught_signal() noexcept;
+
+}  // namespace polyad::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+/// \file What a verb is. One file per verb; main.cpp is a table of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+namespace polyad::cli {
+
+class Session;
+
+/// Declares the verb's own options on its sub-command and returns what to do when it is called.
+using Declare = std::function<void(Session&)> (*)(CLI::App& command);
+
+/// A verb of the command line.
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view example;  ///< shown at the end of its help
+  Declare declare;
+};
+
+extern const Verb info_verb;
+extern const Verb check_verb;
+extern const Verb convert_verb;
+extern const Verb generate_verb;
+extern const Verb list_verb;
+
+}  // namespace polyad::cli

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/// \file Big arrays: page-aligned, on huge pages when large, growing without copying, counted in a MemoryBudget, or a
+/// view of a mapped file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "polyad/context.hpp"
+
+namespace polyad {
+
+namespace detail {
+
+/// Untyped owner of pages; see Buffer.
+class Pages {
+ public:
+  Pages() = default;
+  /// Takes `bytes` from `budget` (may be null) and maps them, uninitialised (zero pages).
+  Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose);
+  /// Views memory that `owner` keeps alive; never counted.
+  Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes);
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  Pages(Pages&& other) noexcept { swap(other); }
+  Pages& operator=(Pages&& other) noexcept {
+    Pages gone(std::move(other));
+    swap(gone);
+    return *this;
+  }
+  ~Pages();
+
+  void swap(Pages& other) noexcept;
+  /// Changes the size, keeping the content; mapped pages move without being copied.
+  void resize(std::size_t bytes, std::string_view purpose);
+  [[nodiscard]] void* data() const noexcept { return data_; }
+  [[nodiscard]] bool is_view() const noexcept { return owner_ != nullptr; }
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  std::shared_ptr<const void> owner_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;     // counted in the budget
+  std::size_t capacity_ = 0;  // mapped
+};
+
+}  // namespace detail
+
+/// An array of trivial elements. Move-only: a copy of gigabytes should be visible (`clone`).
+template <class T>
+class Buffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  using value_type = T;
+
+  Buffer() = default;
+  /// `count` elements, zero on first touch, counted in the context's budget under the name `purpose`.
+  Buffer(const Context& context, std::size_t count, std::string_view purpose)
+      : pages_(context.memory, count * sizeof(T), purpose), size_(count) {}
+
+  /// A view of `count` elements at `data` that `owner` keeps alive (a mapped file, a NumPy array).
+  [[nodiscard]] static Buffer view(std::shared_ptr<const void> owner, T* data, std::size_t count) {
+    Buffer b;
+    b.pages_ = detail::Pages(std::move(owner), data, count * sizeof(T));
+    b.size_ = count;
+    return b;
+  }
+
+  [[nodiscard]] T* data() noexcept { return static_cast<T*>(pages_.data()); }
+  [[nodiscard]] const T* data() const noexcept { return static_cast<const T*>(pages_.data()); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(T); }
+  [[nodiscard]] bool is_view() const noexcept { return pages_.is_view(); }
+  [[nodiscard]] T& operator[](std::size_t i) noexcept { return data()[i]; }
+  [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
+  [[nodiscard]] T* begin() noexcept { return data(); }
+  [[nodiscard]] T* end() noexcept { return data() + size_; }
+  [[nodiscard]] const T* begin() const noexcept { return data(); }
+  [[nodiscard]] const T* end() const noexcept { return data() + size_; }
+  [[nodiscard]] std::span<T> span() noexcept { return {data(), size_}; }
+  [[nodiscard]] std::span<const T> span() const noexcept { return {data(), size_}; }
+
+  /// Grows or shrinks, keeping the content; new elements are zero.
+  void resize(std::size_t count, std::string_view purpose) {
+    pages_.resize(count * sizeof(T), purpose);
+    size_ = count;
+  }
+
+ private:
+  detail::Pages pages_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace polyad

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+/// \file Everything.
+#pragma once
+
+#include "polyad/buffer.hpp"
+#include "polyad/context.hpp"
+#include "polyad/coo_tensor.hpp"
+#include "polyad/cp_model.hpp"
+#include "polyad/error.hpp"
+#include "polyad/generate.hpp"
+#include "polyad/io.hpp"
+#include "polyad/labels.hpp"
+#include "polyad/operations.hpp"
+#include "polyad/registry.hpp"
+#include "polyad/sizes.hpp"
+#include "polyad/statistics.hpp"
+#include "polyad/types.hpp"
+#include "polyad/version.hpp"

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/// \file What this build of polyad has, as data. Everything comes from the lists in src/lists.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polyad {
+
+/// One thing the registry knows by name.
+struct Entry {
+  std::string_view name;
+  std::string_view summary;
+};
+
+/// A storage format.
+struct FormatEntry : Entry {
+  std::string_view paper;      ///< where it comes from
+  bool mode_specific = false;  ///< built for one mode, or one copy serves all
+};
+
+/// A file dialect.
+struct DialectEntry : Entry {
+  std::vector<std::string_view> extensions;  ///< without compression, the first is the one to write
+  bool is_text = false;
+  bool can_write = false;
+};
+
+/// A device that computations can run on.
+struct DeviceEntry {
+  std::string name;
+  std::string backend;
+  std::string description;
+};
+
+/// Storage formats, in the order of formats.list.
+[[nodiscard]] std::span<const FormatEntry> formats();
+/// Kernels.
+[[nodiscard]] std::span<const Entry> kernels();
+/// Solvers.
+[[nodiscard]] std::span<const Entry> solvers();
+/// Backends.
+[[nodiscard]] std::span<const Entry> backends();
+/// File dialects, in the order in which detection asks them.
+[[nodiscard]] std::span<const DialectEntry> dialects();
+/// Devices found on this machine.
+[[nodiscard]] std::vector<DeviceEntry> devices();
+
+}  // namespace polyad

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/// \file One way to run on several threads. All parallel code goes through run_team, so that the shipped build uses
+/// OpenMP and the TSan build std::thread (libgomp is not instrumented and would report races that are none).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace polyad::cpu {
+
+/// Calls body(rank, size) on `size` threads and waits for all. The first exception (by rank) is rethrown here. A body
+/// must not wait for another member of the team: when the system grants fewer threads, bodies run one after the other.
+void run_team(int size, const std::function<void(int rank, int size)>& body);
+
+/// The part [begin, end) of n items that member `rank` of `size` takes: contiguous, sizes differ by at most one.
+struct Share {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+[[nodiscard]] constexpr Share share_of(std::uint64_t n, int rank, int size) {
+  const auto s = static_cast<std::uint64_t>(size);
+  const auto r = static_cast<std::uint64_t>(rank);
+  const std::uint64_t base = n / s;
+  const std::uint64_t extra = n % s;
+  const std::uint64_t begin = base * r + (r < extra ? r : extra);
+  return {begin, begin + base + (r < extra ? 1 : 0)};
+}
+
+/// Calls body(begin, end) for the shares of n items on at most `threads` threads; small n runs on one.
+template <class Body>
+void parallel_ranges(int threads, std::uint64_t n, const Body& body, std::uint64_t least_per_thread = 1U << 14U) {
+  const auto useful = static_cast<int>(n / (least_per_thread == 0 ? 1 : least_per_thread));
+  const int size = threads < useful ? threads : useful;
+  if (size <= 1) {
+    if (n > 0) body(std::uint64_t{0}, n);
+    return;
+  }
+  run_team(size, [&](int rank, int team) {
+    const Share s = share_of(n, rank, team);
+    if (s.begin < s.end) body(s.begin, s.end);
+  });
+}
+
+}  // namespace polyad::cpu

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "polyad/buffer.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "polyad/error.hpp"
+#include "polyad/sizes.hpp"
+
+namespace polyad::detail {
+
+namespace {
+
+// Below this a block comes from calloc: a mapping would waste a page and a system call.
+constexpr std::size_t map_from = std::size_t{1} << 18U;
+constexpr std::size_t huge_page = std::size_t{1} << 21U;
+
+std::size_t rounded(std::size_t bytes) {
+  const std::size_t step = bytes >= 4 * huge_page ? huge_page : 4096;
+  return (bytes + step - 1) / step * step;
+}
+
+[[noreturn]] void out_of_memory(std::size_t bytes, std::string_view purpose) {
+  throw Error(ErrorKind::limit,
+              fmt::format("{} needs {}, which this machine does not give", purpose, readable_bytes(bytes)));
+}
+
+void* map(std::size_t bytes, std::string_view purpose) {
+  if (bytes < 4 * huge_page) {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) out_of_memory(bytes, purpose);
+    return p;
+  }
+  // Aligned to huge pages: map more, give the ends back.
+  const std::size_t room = bytes + huge_page;
+  void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) out_of_memory(bytes, purpose);
+  auto* begin = static_cast<char*>(p);
+  const std::size_t off = reinterpret_cast<std::uintptr_t>(begin) % huge_page;
+  const std::size_t front = off == 0 ? 0 : huge_page - off;
+  if (front > 0) munmap(begin, front);
+  if (const std::size_t back = huge_page - front; back > 0) munmap(begin + front + bytes, back);
+  madvise(begin + front, bytes, MADV_HUGEPAGE);
+  return begin + front;
+}
+
+}  // namespace
+
+Pages::Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose)
+    : budget_(std::move(budget)) {
+  resize(bytes, purpose);
+}
+
+Pages::Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes)
+    : owner_(std::move(owner)), data_(data), bytes_(bytes), capacity_(bytes) {}
+
+Pages::~Pages() {
+  if (owner_ || data_ == nullptr) return;
+  if (capacity_ < map_from) {
+    std::free(data_);
+  } else {
+    munmap(data_, capacity_);
+  }
+  if (budget_) budget_->give_back(bytes_);
+}
+
+void Pages::swap(Pages& other) noexcept {
+  std::swap(budget_, other.budget_);
+  std::swap(owner_, other.owner_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(capacity_, other.capacity_);
+}
+
+void Pages::resize(std::size_t bytes, std::string_view purpose) {
+  if (owner_) {
+    if (bytes <= bytes_) {
+      bytes_ = bytes;
+      return;
+    }
+    Pages copy(nullptr, bytes, purpose);
+    if (bytes_ > 0) std::memcpy(copy.data_, data_, bytes_);
+    swap(copy);
+    return;
+  }
+  if (bytes > (std::size_t{1} << 48U)) out_of_memory(bytes, purpose);  // beyond any address space
+  if (bytes > bytes_ && budget_) budget_->take(bytes - bytes_, purpose);
+  try {
+    const std::size_t wanted = bytes < map_from ? bytes : rounded(bytes);
+    if (bytes < map_from && capacity_ < map_from) {  // small stays small
+      if (wanted > capacity_) {
+        void* p = std::calloc(1, wanted);
+        if (p == nullptr) out_of_memory(bytes, purpose);
+        if (data_ != nullptr) std::memcpy(p, data_, bytes_);
+        std::free(data_);
+        data_ = p;
+        capacity_ = wanted;
+      } else if (bytes < bytes_) {
+        std::memset(static_cast<char*>(data_) + bytes, 0, bytes_ - bytes);
+      }
+    } else if (capacity_ < map_from) {  // small becomes mapped
+      void* p = map(wanted, purpose);
+      if (data_ != nullptr) std::memcpy(p, data_, bytes_);
+      std::free(data_);
+      data_ = p;
+      capacity_ = wanted;
+    } else {  // mapped grows or shrinks by moving page tables
+      const std::size_t least = wanted < map_from ? map_from : wanted;
+      if (least != capacity_) {
+        void* p = mremap(data_, capacity_, least, MREMAP_MAYMOVE);
+        if (p == MAP_FAILED) out_of_memory(bytes, purpose);
+        data_ = p;
+        capacity_ = least;
+      }
+      const std::size_t used = bytes_ < capacity_ ? bytes_ : capacity_;
+      if (bytes < used) std::memset(static_cast<char*>(data_) + bytes, 0, used - bytes);
+    }
+  } catch (...) {
+    if (bytes > bytes_ && budget_) budget_->give_back(bytes - bytes_);
+    throw;
+  }
+  if (bytes < bytes_ && budget_) budget_->give_back(bytes_ - bytes);
+  bytes_ = bytes;
+}
+
+}  // namespace polyad::detail

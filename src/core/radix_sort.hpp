@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: MIT
+/// \file Parallel stable radix sort of records with packed keys: most significant digit first until a bucket fits the
+/// cache, then least significant digit first inside it.
+///
+/// The sort has one scratch array and moves records between it and a second store (the tensor itself, a permutation, a
+/// key array), so a bucket that is still too big for the cache is partitioned back and forth without further memory:
+///
+///   source --digit 1--> scratch --(only big buckets) digit 2--> other --digit 3--> scratch ...
+///                          |                                       |
+///                          +------> small bucket: LSD in L2 <------+ ------> visitor
+///
+/// Every partition is stable and buckets are independent, so the result does not depend on the number of threads. The
+/// work is O(n * key bits / 8) whatever the distribution: a bucket that holds a large part of all records is
+/// partitioned by the whole team, the others are tasks of one thread each.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/threads.hpp"
+#include "polyad/buffer.hpp"
+#include "polyad/context.hpp"
+#include "polyad/coo_tensor.hpp"
+
+namespace polyad::radix {
+
+/// Two machine words: keys of 65 to 128 bits, which is where most big order-4 tensors of FROSTT are.
+__extension__ typedef unsigned __int128 uint128;
+
+/// A key and what travels with it. The key is kept as 32-bit words so that a 64-bit key and a float take 12 bytes,
+/// not 16.
+template <class Key, class Payload>
+struct Record {
+  std::array<std::uint32_t, sizeof(Key) / 4> words;
+  Payload payload;
+};
+
+template <class Key, class Payload>
+[[nodiscard]] inline Key key_of(const Record<Key, Payload>& r) {
+  return std::bit_cast<Key>(r.words);
+}
+[[nodiscard]] inline std::uint32_t key_of(std::uint32_t key) { return key; }
+[[nodiscard]] inline std::uint64_t key_of(std::uint64_t key) { return key; }
+[[nodiscard]] inline uint128 key_of(uint128 key) { return key; }
+
+/// Type of the key of a record.
+template <class Rec>
+using KeyOf = decltype(key_of(std::declval<const Rec&>()));
+
+/// Number of zero bits below the lowest one bit; key is not 0.
+template <class Key>
+[[nodiscard]] inline int lowest_bit(Key key) {
+  if constexpr (sizeof(Key) == 16) {
+    const auto low = static_cast<std::uint64_t>(key);
+    return low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<std::uint64_t>(key >> 64));
+  } else {
+    return std::countr_zero(key);
+  }
+}
+
+/// Number of binary digits of key.
+template <class Key>
+[[nodiscard]] inline int width_of(Key key) {
+  if constexpr (sizeof(Key) == 16) {
+    const auto high = static_cast<std::uint64_t>(key >> 64);
+    return static_cast<int>(high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<std::uint64_t>(key)));
+  } else {
+    return static_cast<int>(std::bit_width(key));
+  }
+}
+
+/// Where the indices of some modes sit in a key: key = sum of index[mode] << shift. A mode whose indices are all 0
+/// takes no bits and has no field.
+struct KeyLayout {
+  struct Field {
+    int mode = 0;
+    int shift = 0;
+    int bits = 0;
+  };
+  std::vector<Field> fields;  ///< most significant first
+  int bits = 0;               ///< of the whole key
+
+  /// \param largest per mode no index is above it
+  /// \param modes most significant first
+  KeyLayout(std::span<const std::uint64_t> largest, std::span<const int> modes) {
+    for (const int m : modes) bits += width_of(largest[static_cast<std::size_t>(m)]);
+    int shift = bits;
+    for (const int m : modes) {
+      const int width = width_of(largest[static_cast<std::size_t>(m)]);
+      shift -= width;
+      if (width > 0) fields.push_back({m, shift, width});
+    }
+  }
+
+  /// Packs the keys of nonzeros [begin, begin + count). Bits below `needed_from` may be left out: counting a digit then
+  /// reads only the modes that it covers.
+  template <class Key, class Index>
+  void pack(const std::array<Index*, max_order>& indices, std::uint64_t begin, std::size_t count, Key* out,
+            int needed_from = 0) const {
+    bool first = true;
+    for (const Field& f : fields) {
+      if (f.shift + f.bits <= needed_from) break;
+      const Index* index = indices[static_cast<std::size_t>(f.mode)] + begin;
+      const int shift = f.shift;
+      if (first) {
+        for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Key>(static_cast<Key>(index[i]) << shift);
+      } else {
+        for (std::size_t i = 0; i < count; ++i) out[i] |= static_cast<Key>(static_cast<Key>(index[i]) << shift);
+      }
+      first = false;
+    }
+    if (first) std::fill_n(out, count, Key{0});
+  }
+
+  /// The index that a field holds.
+  template <class Index, class Key>
+  [[nodiscard]] static Index unpack(Key key, const Field& f) {
+    // An index has at most 64 bits, so the mask works on the low word.
+    return static_cast<Index>(static_cast<std::uint64_t>(key >> f.shift) & (~std::uint64_t{0} >> (64 - f.bits)));
+  }
+};
+
+/// Records are loaded and packed this many at a time, in the L1 cache.
+inline constexpr std::size_t block_records = 512;
+
+/// Most records of a bucket that is sorted in the cache: it and its LSD copy fit 512 KiB of L2.
+template <class Rec>
+inline constexpr std::size_t leaf_records = (std::size_t{256} << 10U) / sizeof(Rec);
+
+/// Stable insertion sort, for a handful.
+template <class Rec>
+inline void insertion_sort(Rec* a, std::size_t n) {
+  for (std::size_t i = 1; i < n; ++i) {
+    const Rec r = a[i];
+    const auto key = key_of(r);
+    std::size_t j = i;
+    for (; j > 0 && key_of(a[j - 1]) > key; --j) a[j] = a[j - 1];
+    a[j] = r;
+  }
+}
+
+/// Sorts n records, n < 2^32, stably by LSD passes over the bits that differ; `other` has room for n. Returns where the
+/// result is: a or other.
+template <class Rec>
+inline Rec* sort_in_cache(Rec* a, Rec* other, std::size_t n) {
+  using Key = KeyOf<Rec>;
+  if (n <= 24) {
+    insertion_sort(a, n);
+    return a;
+  }
+  const Key first = key_of(a[0]);
+  Key differ = 0;
+  Key previous = first;
+  bool in_order = true;
+  for (std::size_t i = 1; i < n; ++i) {
+    const Key key = key_of(a[i]);
+    differ |= key ^ first;
+    in_order &= previous <= key;
+    previous = key;
+  }
+  if (in_order) return a;
+  std::array<std::uint32_t, 2048> next;
+  const int widest = n >= 4096 ? 11 : n >= 512 ? 8 : 6;
+  while (differ != 0) {
+    const int shift = lowest_bit(differ);
+    const int span = width_of(differ) - shift;
+    const int passes = (span + widest - 1) / widest;
+    const int width = (span + passes - 1) / passes;
+    const std::uint32_t mask = (1U << static_cast<unsigned>(width)) - 1;
+    std::fill_n(next.data(), mask + 1, 0U);
+    for (std::size_t i = 0; i < n; ++i) ++next[static_cast<std::uint32_t>(key_of(a[i]) >> shift) & mask];
+    std::uint32_t sum = 0;
+    for (std::uint32_t d = 0; d <= mask; ++d) sum += std::exchange(next[d], sum);
+    for (std::size_t i = 0; i < n; ++i) other[next[static_cast<std::uint32_t>(key_of(a[i]) >> shift) & mask]++] = a[i];
+    std::swap(a, other);
+    differ &= static_cast<Key>(~(static_cast<Key>(mask) << shift));
+  }
+  return a;
+}
+
+/// A plain array as a store of the sort.
+template <class Rec>
+struct ArrayStore {
+  Rec* data = nullptr;
+
+  void load(std::uint64_t begin, std::size_t count, Rec* out) const { std::copy_n(data + begin, count, out); }
+  void load_keys(std::uint64_t begin, std::size_t count, KeyOf<Rec>* out, int) const {
+    for (std::size_t i = 0; i < count; ++i) out[i] = key_of(data[begin + i]);
+  }
+  void store(std::uint64_t at, const Rec& r) const { data[at] = r; }
+};
+
+/// The keys of a tensor's nonzeros, packed as they are read: a source of keys alone.
+template <class Key, class Index>
+struct KeySource {
+  const KeyLayout* layout = nullptr;
+  std::array<Index*, max_order> indices = {};
+
+  void load(std::uint64_t begin, std::size_t count, Key* out) const { layout->pack(indices, begin, count, out); }
+  void load_keys(std::uint64_t begin, std::size_t count, Key* out, int needed_from) const {
+    layout->pack(indices, begin, count, out, needed_from);
+  }
+};
+
+/// The second store of a sort of keys that nothing else can hold: allocated only when a bucket does not fit the cache.
+template <class Rec>
+struct SpareStore : ArrayStore<Rec> {
+  Buffer<Rec> buffer;
+
+  void prepare(const Context& context, std::uint64_t n, std::string_view purpose) {
+    if (!buffer.empty()) return;
+    buffer = Buffer<Rec>(context, n, purpose);
+    this->data = buffer.data();
+  }
+};
+
+/// One sort. A Source has load and load_keys; an Other has store too, and prepare if it must be told before it is
+/// written; the Visitor gets every sorted bucket, where equal keys are never split between calls:
+///
+///   visitor.sorted(rank, begin, count, records)       called by thread `rank`; these are the records of rank begin + i
+///   visitor.equal(rank, begin, count, records, team)  the same for count equal keys of any number, may use `team`
+///   threads
+///
+/// Memory: n records of scratch, counted in the context, and leaf_records per thread. Until before_visits() returns,
+/// only scratch was written.
+template <class Rec, class Source, class Other, class Visitor>
+class Sort {
+ public:
+  using Key = KeyOf<Rec>;
+
+  Sort(const Context& context, std::uint64_t n, int key_bits, const Source& source, Other& other, Visitor& visitor,
+       std::type_identity<Rec>, std::string_view purpose)
+      : context_(context),
+        n_(n),
+        bits_(key_bits),
+        source_(source),
+        other_(other),
+        visitor_(visitor),
+        purpose_(purpose) {}
+
+  template <class Callback>
+  void run(const Callback& before_visits) {
+    if (n_ == 0) return;
+    threads_ = context_.thread_count();
+    scratch_ = Buffer<Rec>(context_, n_, purpose_);
+    if (n_ <= leaf_records<Rec>) {
+      spare_ = Buffer<Rec>(context_, n_, purpose_);
+      source_.load(0, n_, scratch_.data());
+      before_visits();
+      leaf(0, 0, n_, spare_.data());
+      return;
+    }
+    const std::uint64_t share = n_ / (8 * static_cast<std::uint64_t>(threads_));
+    huge_from_ = threads_ == 1 ? n_ + 1 : std::max<std::uint64_t>(share, 2 * leaf_records<Rec>);
+    Node root{0, n_, bits_, false};
+    while (root.bits > 0 && !root.in_scratch) root = partition_root(root);
+    if (!root.in_scratch) {  // all keys are equal
+      load_all(source_, root);
+      root.in_scratch = true;
+      before_visits();
+      visitor_.equal(0, 0, n_, scratch_.data(), threads_);
+      return;
+    }
+    spare_ = Buffer<Rec>(context_, leaf_records<Rec> * static_cast<std::size_t>(threads_), purpose_);
+    if constexpr (requires { other_.prepare(context_, n_, purpose_); }) {
+      const auto big = [](const Node& t) { return t.bits > 0 && t.size > leaf_records<Rec>; };
+      if (std::any_of(tasks_.begin(), tasks_.end(), big) || std::any_of(huge_.begin(), huge_.end(), big))
+        other_.prepare(context_, n_, purpose_);
+    }
+    before_visits();
+    while (!huge_.empty()) {
+      const Node node = huge_.back();
+      huge_.pop_back();
+      split_by_team(node);
+    }
+    run_tasks();
+  }
+
+  void run() {
+    run([] {});
+  }
+
+ private:
+  struct Node {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;
+    int bits = 0;  // low bits of the key by which the records are not yet sorted
+    bool in_scratch = false;
+  };
+
+  static constexpr int most_team_bits = 11;
+  static constexpr int most_task_bits = 8;
+
+  // As many bits as make buckets of half a leaf, were the keys spread evenly.
+  static int digit_bits(const Node& node, int most) {
+    const std::uint64_t buckets = node.size / (leaf_records<Rec> / 2);
+    return std::min({std::max(width_of(buckets), 1), most, node.bits});
+  }
+
+  // Small neighbours are one task; equal keys of any number are one bucket, so they stay together.
+  template <class Emit>
+  static void emit_buckets(const Node& parent, int digit, const std::uint64_t* ends, std::size_t buckets,
+                           bool in_scratch, const Emit& emit) {
+    constexpr std::uint64_t small = leaf_records<Rec> / 8;
+    Node pending{parent.begin, 0, parent.bits, in_scratch};
+    std::uint64_t at = parent.begin;
+    for (std::size_t b = 0; b < buckets; ++b) {
+      const std::uint64_t size = ends[b] - at;
+      if (pending.size > 0 && pending.size + size > small) {
+        emit(pending);
+        pending = {at, 0, parent.bits, in_scratch};
+      }
+      if (size > small) {
+        emit(Node{at, size, parent.bits - digit, in_scratch});
+        pending = {ends[b], 0, parent.bits, in_scratch};
+      } else {
+        pending.size += size;
+      }
+      at = ends[b];
+    }
+    if (pending.size > 0) emit(pending);
+  }
+
+  // Partitions a node on the whole team. Returns the ends of the buckets, or nothing when all records fall into one
+  // bucket (then nothing moves).
+  template <class From, class To>
+  std::vector<std::uint64_t> team_partition(const From& from, const To& to, const Node& node, int digit) {
+    const auto team = static_cast<int>(std::clamp<std::uint64_t>(node.size >> 14U, 1, static_cast<unsigned>(threads_)));
+    const std::size_t buckets = std::size_t{1} << static_cast<unsigned>(digit);
+    std::vector<std::uint64_t> next(static_cast<std::size_t>(team) * buckets);  // [team][buckets]
+    cpu::run_team(team, [&](int rank, int size) {
+      const cpu::Share s = cpu::share_of(node.size, rank, size);
+      count(from, node.begin + s.begin, node.begin + s.end, node.bits - digit, digit,
+            next.data() + static_cast<std::size_t>(rank) * buckets);
+    });
+    std::vector<std::uint64_t> ends(buckets);
+    std::uint64_t sum = node.begin;
+    bool one_bucket = false;
+    for (std::size_t b = 0; b < buckets; ++b) {
+      const std::uint64_t begin = sum;
+      for (std::size_t t = 0; t < static_cast<std::size_t>(team); ++t) sum += std::exchange(next[t * buckets + b], sum);
+      ends[b] = sum;
+      one_bucket |= sum - begin == node.size;
+    }
+    if (one_bucket) return {};
+    cpu::run_team(team, [&](int rank, int size) {
+      const cpu::Share s = cpu::share_of(node.size, rank, size);
+      scatter(from, to, node.begin + s.begin, node.begin + s.end, node.bits - digit, digit,
+              next.data() + static_cast<std::size_t>(rank) * buckets);
+    });
+    return ends;
+  }
+
+  template <class From>
+  static void count(const From& from, std::uint64_t begin, std::uint64_t end, int shift, int digit,
+                    std::uint64_t* counts) {
+    std::array<Key, block_records> keys;
+    const std::uint32_t mask = (1U << static_cast<unsigned>(digit)) - 1;
+    while (begin < end) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, block_records));
+      from.load_keys(begin, n, keys.data(), shift);
+      for (std::size_t i = 0; i < n; ++i) ++counts[static_cast<std::uint32_t>(keys[i] >> shift) & mask];
+      begin += n;
+    }
+  }
+
+  template <class From, class To>
+  static void scatter(const From& from, const To& to, std::uint64_t begin, std::uint64_t end, int shift, int digit,
+                      std::uint64_t* next) {
+    std::array<Rec, block_records> block;
+    const std::uint32_t mask = (1U << static_cast<unsigned>(digit)) - 1;
+    while (begin < end) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, block_records));
+      from.load(begin, n, block.data());
+      for (std::size_t i = 0; i < n; ++i)
+        to.store(next[static_cast<std::uint32_t>(key_of(block[i]) >> shift) & mask]++, block[i]);
+      begin += n;
+    }
+  }
+
+  void sort_later(const Node& node) { (node.size >= huge_from_ ? huge_ : tasks_).push_back(node); }
+
+  Node partition_root(Node node) {
+    const int digit = digit_bits(node, most_team_bits);
+    const std::vector<std::uint64_t> ends = team_partition(source_, ArrayStore<Rec>{scratch_.data()}, node, digit);
+    if (ends.empty()) {
+      node.bits -= digit;
+      return node;
+    }
+    emit_buckets(node, digit, ends.data(), ends.size(), true, [&](const Node& child) { sort_later(child); });
+    node.in_scratch = true;
+    return node;
+  }
+
+  void split_by_team(Node node) {
+    const ArrayStore<Rec> scratch{scratch_.data()};
+    while (node.bits > 0) {
+      const int digit = digit_bits(node, most_team_bits);
+      const std::vector<std::uint64_t> ends =
+          node.in_scratch ? team_partition(scratch, other_, node, digit) : team_partition(other_, scratch, node, digit);
+      if (!ends.empty()) {
+        emit_buckets(node, digit, ends.data(), ends.size(), !node.in_scratch,
+                     [&](const Node& child) { sort_later(child); });
+        return;
+      }
+      node.bits -= digit;
+    }
+    if (!node.in_scratch) load_all(other_, node);
+    visitor_.equal(0, node.begin, node.size, scratch_.data() + node.begin, threads_);
+  }
+
+  template <class From>
+  void load_all(const From& from, const Node& node) {
+    cpu::parallel_ranges(threads_, node.size, [&](std::uint64_t begin, std::uint64_t end) {
+      from.load(node.begin + begin, end - begin, scratch_.data() + node.begin + begin);
+    });
+  }
+
+  void run_tasks() {
+    // The longest first, so that the last to finish is short.
+    std::sort(tasks_.begin(), tasks_.end(), [](const Node& a, const Node& b) { return a.size > b.size; });
+    std::atomic<std::size_t> next{0};
+    const int team = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads_), tasks_.size()));
+    cpu::run_team(team, [&](int rank, int) {
+      Rec* spare = spare_.data() + static_cast<std::size_t>(rank) * leaf_records<Rec>;
+      for (std::size_t t = next.fetch_add(1); t < tasks_.size(); t = next.fetch_add(1)) task(rank, tasks_[t], spare);
+    });
+  }
+
+  // One thread sorts a node to the end. Depth of the recursion: at most key bits / 8, as every level takes a digit.
+  void task(int rank, Node node, Rec* spare) {
+    const ArrayStore<Rec> scratch{scratch_.data()};
+    Rec* records = scratch_.data() + node.begin;
+    if (node.size <= leaf_records<Rec>) {
+      if (!node.in_scratch) other_.load(node.begin, node.size, records);
+      leaf(rank, node.begin, node.size, spare);
+      return;
+    }
+    while (node.bits > 0) {
+      const int digit = digit_bits(node, most_task_bits);
+      const std::size_t buckets = std::size_t{1} << static_cast<unsigned>(digit);
+      std::array<std::uint64_t, std::size_t{1} << most_task_bits> next = {};
+      const std::uint64_t end = node.begin + node.size;
+      const int shift = node.bits - digit;
+      node.in_scratch ? count(scratch, node.begin, end, shift, digit, next.data())
+                      : count(other_, node.begin, end, shift, digit, next.data());
+      if (std::find(next.begin(), next.end(), node.size) != next.end()) {
+        node.bits -= digit;
+        continue;
+      }
+      std::uint64_t sum = node.begin;
+      for (std::size_t b = 0; b < buckets; ++b) sum += std::exchange(next[b], sum);
+      node.in_scratch ? scatter(scratch, other_, node.begin, end, shift, digit, next.data())
+                      : scatter(other_, scratch, node.begin, end, shift, digit, next.data());
+      emit_buckets(node, digit, next.data(), buckets, !node.in_scratch,
+                   [&](const Node& child) { task(rank, child, spare); });
+      return;
+    }
+    if (!node.in_scratch) other_.load(node.begin, node.size, records);
+    visitor_.equal(rank, node.begin, node.size, records, 1);
+  }
+
+  void leaf(int rank, std::uint64_t begin, std::uint64_t size, Rec* spare) {
+    const Rec* sorted = sort_in_cache(scratch_.data() + begin, spare, static_cast<std::size_t>(size));
+    visitor_.sorted(rank, begin, static_cast<std::size_t>(size), sorted);
+  }
+
+  const Context& context_;
+  std::uint64_t n_;
+  int bits_;
+  const Source& source_;
+  Other& other_;
+  Visitor& visitor_;
+  std::string_view purpose_;
+  int threads_ = 1;
+  std::uint64_t huge_from_ = 0;
+  Buffer<Rec> scratch_;  // [n]
+  Buffer<Rec> spare_;    // [threads][leaf_records]
+  std::vector<Node> huge_;
+  std::vector<Node> tasks_;
+};
+
+/// Per mode the largest index that occurs, 0 without nonzeros.
+[[nodiscard]] std::vector<std::uint64_t> largest_indices(const CooTensor& x, const Context& context);
+
+/// Whether the nonzeros are in the order of the given modes. Stops at the first pair that is not: unsorted data cost
+/// next to nothing.
+[[nodiscard]] bool is_sorted_by(const CooTensor& x, std::span<const int> mode_order, const Context& context);
+
+/// How sort_nonzeros goes about it. Anything but `automatic` is for tests.
+enum class SortPath : std::uint8_t { automatic, key64, key128, permutation32, permutation64 };
+
+/// sort_nonzeros without the check for sorted input, by a given path.
+void sort_by_path(CooTensor& x, std::span<const int> mode_order, SortPath path, const Context& context);
+
+}  // namespace polyad::radix

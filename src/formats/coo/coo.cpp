@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#include "polyad/registry.hpp"
+
+namespace polyad {
+
+extern const FormatEntry coo_format;
+const FormatEntry coo_format = {
+    {"coo", "coordinates: N index arrays and the values"}, "all of them", false};
+
+}  // namespace polyad

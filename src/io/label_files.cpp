@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "io/label_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "io/input_stream.hpp"
+#include "io/output_file.hpp"
+#include "polyad/error.hpp"
+
+namespace polyad::io {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// "ratings" of "folder/ratings.tns.gz".
+std::string stem_of(const std::string& path) { return fs::path(without_compression(path)).stem().string(); }
+
+fs::path folder_of(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? fs::path(".") : folder;
+}
+
+struct LabelFile {
+  int mode = 0;  // from 0
+  std::string mode_name;
+  bool named_after_tensor = false;
+  fs::path path;
+};
+
+/// Is `file` a label file for a tensor called `stem`?
+std::optional<LabelFile> recognise(const fs::path& file, const std::string& stem) {
+  const std::string full = file.filename().string();
+  std::string_view name = without_compression(full);
+  if (!name.ends_with(".map")) return std::nullopt;
+  name.remove_suffix(4);
+  LabelFile found;
+  found.path = file;
+  if (name.starts_with(stem + ".")) {
+    name.remove_prefix(stem.size() + 1);
+    found.named_after_tensor = true;
+  }
+  if (!name.starts_with("mode-")) return std::nullopt;
+  name.remove_prefix(5);
+  int number = 0;
+  std::size_t digits = 0;
+  while (digits < name.size() && digits < 3 && std::isdigit(static_cast<unsigned char>(name[digits])) != 0)
+    number = number * 10 + (name[digits++] - '0');
+  if (digits == 0 || number < 1 || number > max_order) return std::nullopt;
+  name.remove_prefix(digits);
+  if (!name.empty() && name[0] != '-') return std::nullopt;
+  found.mode = number - 1;
+  found.mode_name = name.empty() ? "" : std::string(name.substr(1));
+  return found;
+}
+
+ModeLabels read_labels(const std::string& path, std::string mode_name) {
+  InputStream input(path);
+  ModeLabels labels(std::move(mode_name));
+  std::string line;
+  std::string block(std::size_t{1} << 16U, '\0');
+  const auto finish_line = [&] {
+    if (line.ends_with('\r')) line.pop_back();
+    labels.push_back(line);
+    line.clear();
+  };
+  while (const std::size_t got = input.read(block.data(), block.size())) {
+    std::string_view rest(block.data(), got);
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      line.append(rest.substr(0, end));
+      finish_line();
+      rest.remove_prefix(end + 1);
+    }
+    line.append(rest);
+    if (line.size() > (std::size_t{1} << 20U))
+      throw file_error(path, labels.size() + 1, "found a label of more than a megabyte, expected one label per line");
+  }
+  if (!line.empty()) finish_line();
+  return labels;
+}
+
+/// Too few labels: false. Too many (a FROSTT file loses trailing empty slices): the surplus is dropped and noted.
+bool fit(ModeLabels& labels, std::uint64_t dim, const std::string& path, std::vector<std::string>& notes) {
+  if (labels.size() < dim) return false;
+  if (labels.size() > dim) {
+    notes.push_back(fmt::format("{} has {} labels for {} indices; the last {} are left out", path, labels.size(), dim,
+                                labels.size() - dim));
+    labels.truncate(dim);
+  }
+  return true;
+}
+
+}  // namespace
+
+void attach_found_labels(CooTensor& x, const std::string& tensor_path, std::vector<std::string>& notes) {
+  const std::string stem = stem_of(tensor_path);
+  std::map<int, LabelFile> chosen;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(tensor_path), code)) {
+    auto found = recognise(entry.path(), stem);
+    if (!found || found->mode >= x.order() || !entry.is_regular_file(code)) continue;
+    auto [at, is_new] = chosen.try_emplace(found->mode, *found);
+    if (is_new) continue;
+    // The one named after the tensor wins, then the first by name, so that the choice does not depend on the disk.
+    const auto rank = [](const LabelFile& f) { return std::pair(!f.named_after_tensor, f.path.string()); };
+    if (rank(*found) < rank(at->second)) at->second = std::move(*found);
+  }
+  if (chosen.empty()) return;
+  std::vector<ModeLabels> labels(x.dims.size());
+  bool any = false;
+  for (auto& [mode, file] : chosen) {
+    const auto m = static_cast<std::size_t>(mode);
+    ModeLabels read = read_labels(file.path.string(), file.mode_name);
+    if (!fit(read, x.dims[m], file.path.string(), notes)) {
+      notes.push_back(fmt::format("{} has only {} labels for the {} indices of mode {}; it is not used",
+                                  file.path.string(), read.size(), x.dims[m], mode + 1));
+      continue;
+    }
+    labels[m] = std::move(read);
+    any = true;
+  }
+  if (any) x.labels = std::move(labels);
+}
+
+void attach_given_labels(CooTensor& x, const std::vector<std::string>& files, std::vector<std::string>& notes) {
+  if (files.size() > x.dims.size())
+    throw usage_error(fmt::format("{} label files were given for a tensor of order {}", files.size(), x.order()));
+  if (x.labels.empty()) x.labels.resize(x.dims.size());
+  for (std::size_t m = 0; m < files.size(); ++m) {
+    if (files[m].empty()) continue;
+    const auto known = recognise(files[m], "");
+    ModeLabels labels = read_labels(files[m], known ? known->mode_name : stem_of(files[m]));
+    if (!fit(labels, x.dims[m], files[m], notes))
+      throw file_error(files[m], 0,
+                       fmt::format("has {} labels, but mode {} has {} indices", labels.size(), m + 1, x.dims[m]));
+    x.labels[m] = std::move(labels);
+  }
+}
+
+std::vector<std::string> write_label_files(const CooTensor& x, const std::string& tensor_path) {
+  std::vector<std::string> written;
+  for (std::size_t m = 0; m < x.labels.size(); ++m) {
+    const ModeLabels& labels = x.labels[m];
+    if (labels.empty()) continue;
+    std::string text;
+    text.reserve(labels.text().size() + labels.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      // A label is one line; what would break it becomes a blank.
+      for (const char c : labels[i]) text += c == '\n' || c == '\r' ? ' ' : c;
+      text += '\n';
+    }
+    std::string mode_name = labels.name();
+    std::ranges::replace(mode_name, '/', '_');
+    const std::string name = fmt::format("mode-{}{}{}.map", m + 1, mode_name.empty() ? "" : "-", mode_name);
+    fs::path path = folder_of(tensor_path) / name;
+    if (std::error_code code; fs::exists(path, code)) {
+      InputStream old(path.string());
+      if (old.total_bytes() == text.size() && old.peek(text.size() + 1) == text) {
+        written.push_back(path.string());
+        continue;
+      }
+      path = folder_of(tensor_path) / fmt::format("{}.{}", stem_of(tensor_path), name);
+    }
+    write_file(path.string(), text);
+    written.push_back(path.string());
+  }
+  return written;
+}
+
+}  // namespace polyad::io

