@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 
 #include "signals.hpp"
 
@@ -21,6 +22,16 @@ std::uint64_t peak_rss_bytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// Memory of the machine, or of the container if that is less; 0 when unknown.
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  std::uint64_t bytes =
+      pages > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  if (std::uint64_t limit = 0; file >> limit) bytes = bytes == 0 ? limit : std::min(bytes, limit);
+  return bytes;
 }
 
 std::string rate_of(double per_second, std::string_view unit) {
@@ -91,7 +102,8 @@ void declare_common(CLI::App& command, CommonOptions& o) {
       ->check(CLI::IsMember({"f64", "f32"}))
       ->capture_default_str()
       ->group(group);
-  command.add_option("--memory", o.memory, "most memory for tensors, e.g. 4G")->group(group);
+  command.add_option("--memory", o.memory, "most memory for tensors, e.g. 4G (default: 90 % of the machine's)")
+      ->group(group);
   command.add_option("--seed", o.seed, "seed of every random choice")->capture_default_str()->group(group);
   command.add_flag("--deterministic", o.deterministic, "the same bytes for any number of threads")->group(group);
   command.add_option("--device", o.device, "cpu, gpu or a name from 'polyad list devices'")
@@ -106,8 +118,9 @@ Session::Session(const CommonOptions& options) : options_(options) {
   context_.threads = options.threads;
   context_.seed = options.seed;
   context_.deterministic = options.deterministic;
-  if (!options.memory.empty())
-    context_.memory = std::make_shared<MemoryBudget>(size_option("--memory", options.memory));
+  // Without a limit of the user's the machine's own: a sentence is better than the kernel's out-of-memory killer.
+  context_.memory = std::make_shared<MemoryBudget>(options.memory.empty() ? machine_memory() / 10 * 9
+                                                                          : size_option("--memory", options.memory));
   bool known = false;
   for (const DeviceEntry& d : devices()) known = known || d.name == options.device || d.backend == options.device;
   if (!known)

@@ -42,6 +42,8 @@ class Pages {
   [[nodiscard]] bool is_view() const noexcept { return owner_ != nullptr; }
 
  private:
+  void release() noexcept;  // the memory, not its count
+
   std::shared_ptr<MemoryBudget> budget_;
   std::shared_ptr<const void> owner_;
   void* data_ = nullptr;

@@ -19,9 +19,11 @@ namespace {
 // Below this a block comes from calloc: a mapping would waste a page and a system call.
 constexpr std::size_t map_from = std::size_t{1} << 18U;
 constexpr std::size_t huge_page = std::size_t{1} << 21U;
+// From here on a block is aligned to huge pages and asks for them.
+constexpr std::size_t huge_from = 4 * huge_page;
 
 std::size_t rounded(std::size_t bytes) {
-  const std::size_t step = bytes >= 4 * huge_page ? huge_page : 4096;
+  const std::size_t step = bytes >= huge_from ? huge_page : 4096;
   return (bytes + step - 1) / step * step;
 }
 
@@ -31,7 +33,7 @@ std::size_t rounded(std::size_t bytes) {
 }
 
 void* map(std::size_t bytes, std::string_view purpose) {
-  if (bytes < 4 * huge_page) {
+  if (bytes < huge_from) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) out_of_memory(bytes, purpose);
     return p;
@@ -61,12 +63,16 @@ Pages::Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes)
 
 Pages::~Pages() {
   if (owner_ || data_ == nullptr) return;
+  release();
+  if (budget_) budget_->give_back(bytes_);
+}
+
+void Pages::release() noexcept {
   if (capacity_ < map_from) {
     std::free(data_);
   } else {
     munmap(data_, capacity_);
   }
-  if (budget_) budget_->give_back(bytes_);
 }
 
 void Pages::swap(Pages& other) noexcept {
@@ -103,10 +109,11 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
       } else if (bytes < bytes_) {
         std::memset(static_cast<char*>(data_) + bytes, 0, bytes_ - bytes);
       }
-    } else if (capacity_ < map_from) {  // small becomes mapped
+    } else if (capacity_ < map_from || (capacity_ < huge_from && wanted >= huge_from)) {
+      // Small becomes mapped, or becomes large enough for huge pages: a copy of little.
       void* p = map(wanted, purpose);
       if (data_ != nullptr) std::memcpy(p, data_, bytes_);
-      std::free(data_);
+      release();
       data_ = p;
       capacity_ = wanted;
     } else {  // mapped grows or shrinks by moving page tables

@@ -58,7 +58,7 @@ CooTensor draw_coordinates(const GenerateOptions& options, const Context& contex
     return x;
   }
 
-  CooTensor x = draw_clusters(options, 0, nnz + nnz / 20 + 16, context);
+  CooTensor x = draw_clusters(options, 0, nnz + nnz / 50 + 16, context);
   append_last_cell(x);
   double drawn = static_cast<double>(x.nnz());
   make_set(x, context);

@@ -154,7 +154,6 @@ RecordReader::RecordReader(std::string file, std::vector<std::uint64_t> dims, st
                            const ReadOptions& options, const Context& context)
     : file_(std::move(file)),
       nnz_(nnz),
-      nnz_is_proved_(nnz_is_proved),
       base_(static_cast<std::uint64_t>(base_of(options))),
       context_(&context),
       x_(make_coo(checked_dims(file_, std::move(dims), options), nnz_is_proved ? nnz : 0, options.precision, context)) {

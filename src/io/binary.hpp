@@ -96,7 +96,6 @@ class RecordReader {
 
   std::string file_;
   std::uint64_t nnz_;
-  bool nnz_is_proved_;
   std::uint64_t base_;
   const Context* context_;
   CooTensor x_;

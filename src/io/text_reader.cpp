@@ -425,7 +425,7 @@ class Collector {
     std::uint64_t guess = needed + needed / 8;
     if (const auto total = input_.file_bytes(); total && block.at_file_byte > 0) {
       const double rate = static_cast<double>(needed) / static_cast<double>(block.at_file_byte);
-      guess = std::clamp(static_cast<std::uint64_t>(rate * static_cast<double>(*total) * 1.02), needed, 16 * needed);
+      guess = std::clamp(static_cast<std::uint64_t>(rate * static_cast<double>(*total) * 1.02), needed, 64 * needed);
     }
     capacity_ = std::max(guess, needed);
     if (const std::uint64_t limit = context_.memory->limit(); limit != 0) {

@@ -8,6 +8,8 @@
 - docs/cli.md names every verb and option that --help names, and no others.
 - Links between pages lead somewhere.
 - The bundled tensor is what its README says.
+
+test_docs.py --update writes what the commands print now into the ```text blocks that no longer match; look at the difference.
 """
 
 import gzip
@@ -57,19 +59,37 @@ def matches(expected, got):
     return re.fullmatch(pattern, got.rstrip() + "\n" if got.strip() else got)
 
 
+def update(temporary):
+    """Puts what the commands print into the ```text blocks that do not match it."""
+    for page in PAGES:
+        folder = workplace(temporary / str(PAGES.index(page)))
+        text = page.read_text(encoding="utf-8")
+
+        def refreshed(block):
+            if block[1] != "sh":
+                return block[0]
+            printed = run(["bash", "-euo", "pipefail", "-c", block[2]], folder).stdout
+            if not block[3] or matches(block[4], printed):
+                return block[0]
+            lines = "".join(line.rstrip() + "\n" for line in printed.rstrip().splitlines())
+            return f"```sh\n{block[2]}```\n\n```text\n{lines}```"
+
+        page.write_text(BLOCK.sub(refreshed, text), encoding="utf-8")
+
+
 def test_commands(temporary):
     """The ```sh blocks."""
     blocks = 0
     for page in PAGES:
-        folder = workplace(temporary / f"commands-{page.stem}")
-        for language, text, _, expected in BLOCK.findall(page.read_text(encoding="utf-8")):
+        folder = workplace(temporary / str(PAGES.index(page)))
+        for language, text, output, expected in BLOCK.findall(page.read_text(encoding="utf-8")):
             if language != "sh":
                 continue
             blocks += 1
             done = run(["bash", "-euo", "pipefail", "-c", text], folder)
             where = f"{page.relative_to(ROOT)}:\n{text}"
             assert done.returncode == 0, f"{where}exit code {done.returncode}\n{done.stdout}{done.stderr}"
-            if expected:
+            if output:
                 assert matches(expected, done.stdout), f"{where}printed\n{done.stdout}\nbut the page says\n{expected}"
     assert blocks > 0, "no page has a ```sh block"
 
@@ -128,7 +148,7 @@ def test_dialects(temporary):
     """docs/formats-of-files.md names every dialect."""
     page = (ROOT / "docs" / "formats-of-files.md").read_text(encoding="utf-8")
     names = re.findall(r"^POLYAD_DIALECT\((\w+)\)", (ROOT / "src/lists/dialects.list").read_text(), re.MULTILINE)
-    listed = run([TOOL, "list", "dialects", "--quiet"], temporary).stdout
+    listed = run([TOOL, "list", "dialects"], temporary).stdout
     for name in names:
         spoken = name if name in listed else name.replace("_", "-")
         assert spoken in listed, f"polyad list dialects does not name {name}"
@@ -172,6 +192,8 @@ def main():
     tests = [f for name, f in globals().items() if name.startswith("test_")]
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="polyad-docs-") as temporary:
+        if sys.argv[1:] == ["--update"]:
+            return update(pathlib.Path(temporary))
         for i, test in enumerate(tests):
             folder = pathlib.Path(temporary) / str(i)
             folder.mkdir()

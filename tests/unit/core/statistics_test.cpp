@@ -29,18 +29,18 @@ std::vector<oracle::Shape> shapes() {
   return {
       {{7}, 1, 0, 0},
       {{50}, 3000, 0, 0},
-      {{u64_max}, 30000, 0, 9},
+      {{u64_max}, 9000, 0, 9},
       {{40, 30}, 5000, 0, 0},
-      {{300, 20000}, 50000, 50, 0},
-      {{1, 1, 1}, 40000, 0, 0},
-      {{120, 91, 288}, 60000, 0, 0},
-      {{1209, 9180, 28810}, 150000, 90, 0},
-      {{5000, 5000, 1}, 90000, 100, 0},
-      {{u32_max, u32_max, u32_max}, 40000, 0, 2},
-      {{u64_max, 1000, u64_max, u64_max}, 40000, 80, 3},
-      {{u64_max, u64_max, u64_max, u64_max, u64_max}, 40000, 60, 1},
-      {std::vector<std::uint64_t>(8, 300), 20000, 0, 2},
-      {std::vector<std::uint64_t>(32, 1000), 3000, 0, 0},
+      {{300, 20000}, 20000, 50, 0},
+      {{1, 1, 1}, 9000, 0, 0},
+      {{120, 91, 288}, 20000, 0, 0},
+      {{1209, 9180, 28810}, 100000, 90, 0},
+      {{5000, 5000, 1}, 70000, 100, 0},
+      {{u32_max, u32_max, u32_max}, 20000, 0, 2},
+      {{u64_max, 1000, u64_max, u64_max}, 20000, 80, 3},
+      {{u64_max, u64_max, u64_max, u64_max, u64_max}, 30000, 60, 1},
+      {std::vector<std::uint64_t>(8, 300), 4000, 0, 2},
+      {std::vector<std::uint64_t>(32, 1000), 800, 0, 0},
   };
 }
 
@@ -134,7 +134,7 @@ TEST(Statistics, EveryWayToCountGroupsGivesTheSame) {
     const CooTensor x = oracle::tensor(shape.dims, oracle::random_nonzeros(shape, ++seed), Precision::f32);
     const Context context = with_threads(3);
     const GroupCounter automatic(x, context);
-    for (int m = -1; m < x.order(); ++m) {
+    for (int m = -1; m < std::min(x.order(), 2); ++m) {
       const std::vector<int> modes = all_but(x.order(), m);
       const GroupStatistics expected = automatic.count(modes).statistics();
       const auto check = [&](GroupCounter::Path path, std::uint64_t mask) {
