@@ -35,15 +35,17 @@ std::uint64_t cells_of(const std::vector<std::vector<std::uint64_t>>& supports) 
 
 Supports draw_supports(const GenerateOptions& options, std::uint64_t rank, std::uint64_t seed) {
   const std::size_t order = options.dims.size();
-  double left = block_cells(options.dims, options.nnz, rank) * static_cast<double>(rank);
+  const std::vector<std::uint64_t> active = active_lengths(options.dims, options.nnz, rank);
+  double left = block_cells(active, options.nnz, rank) * static_cast<double>(rank);
   Supports supports(rank, std::vector<std::vector<std::uint64_t>>(order));
   for (std::uint64_t r = 0; r < rank; ++r) {
     // Products of small whole numbers miss their aim: what one component has too many, the others have fewer.
-    const std::vector<std::uint64_t> sizes = support_sizes(options.dims, left / static_cast<double>(rank - r));
+    const std::vector<std::uint64_t> sizes = support_sizes(active, left / static_cast<double>(rank - r));
     for (std::size_t m = 0; m < order; ++m) {
       std::vector<std::uint64_t>& support = supports[r][m];
-      const portable::Bijection index(options.dims[m], Key(seed, "planted/support", r * max_order + m));
-      for (std::uint64_t i = 0; i < sizes[m]; ++i) support.push_back(index(i));
+      const portable::Bijection choice(active[m], Key(seed, "planted/support", r * max_order + m));
+      const portable::Bijection index(options.dims[m], Key(seed, "planted/active", m));
+      for (std::uint64_t i = 0; i < sizes[m]; ++i) support.push_back(index(choice(i)));
       std::sort(support.begin(), support.end());
       if (r == 0) support.back() = options.dims[m] - 1;  // the last index of every mode occurs
     }
@@ -245,7 +247,8 @@ Planted generate_planted(const GenerateOptions& given, std::uint64_t rank, doubl
   const Supports supports = draw_supports(options, rank, context.seed);
   Planted result;
   result.truth = draw_model(options, supports, context.seed);
-  const double listed = block_cells(options.dims, options.nnz, rank) * static_cast<double>(rank);
+  double listed = 0;
+  for (const auto& component : supports) listed += static_cast<double>(cells_of(component));
   const bool is_dense = listed > 0.75 * static_cast<double>(cell_count(options.dims));
   result.tensor = is_dense ? scan_cells(options, result.truth, context) : list_cells(options, supports, context);
   CooTensor& x = result.tensor;

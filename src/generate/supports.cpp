@@ -67,4 +67,24 @@ std::vector<std::uint64_t> support_sizes(std::span<const std::uint64_t> dims, do
   return rounded;
 }
 
+std::vector<std::uint64_t> active_lengths(std::span<const std::uint64_t> dims, std::uint64_t nnz, std::uint64_t rank) {
+  const auto components = static_cast<double>(rank);
+  const std::vector<std::uint64_t> sizes = support_sizes(dims, static_cast<double>(nnz) / components);
+  // Three times the supports; more when 3^order < 2 * rank, since the cells must hold nnz with room to spare.
+  double stretch = std::max(3.0, portable::power(2 * components, 1 / static_cast<double>(dims.size())));
+  std::vector<std::uint64_t> lengths(dims.size());
+  while (true) {
+    double cells = 1;
+    bool is_whole = true;
+    for (std::size_t m = 0; m < dims.size(); ++m) {
+      const double wanted = std::max(std::floor(stretch * static_cast<double>(sizes[m])), 2 * components);
+      lengths[m] = wanted < static_cast<double>(dims[m]) ? static_cast<std::uint64_t>(wanted) : dims[m];
+      is_whole = is_whole && lengths[m] == dims[m];
+      cells *= static_cast<double>(lengths[m]);
+    }
+    if (is_whole || cells >= 2 * static_cast<double>(nnz)) return lengths;
+    stretch *= 1.25;  // short modes gave all they have: the others give more
+  }
+}
+
 }  // namespace polyad::synthetic

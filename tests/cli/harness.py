@@ -26,6 +26,9 @@ WORK = pathlib.Path(tempfile.mkdtemp(prefix="polyad-cli-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the folder is removed then too
 
+# Threads that wait asleep: beside other work, small calls with two threads take a third of the time.
+QUICK = {"OMP_WAIT_POLICY": "passive"}
+
 MB = 1 << 20
 SLOW = 5.0  # seconds; a refusal takes milliseconds, but the machine may be busy
 
@@ -99,7 +102,7 @@ class Call:
         self.process = subprocess.Popen(
             [*map(str, wrapper), POLYAD, *map(str, args)], cwd=cwd or WORK, preexec_fn=limits,
             stdin=subprocess.DEVNULL if stdin is None else stdin, stdout=self.out if stdout is None else stdout,
-            stderr=self.err, env={**os.environ, **(env or {})}, restore_signals=restore_signals)
+            stderr=self.err, env={**os.environ, **QUICK, **(env or {})}, restore_signals=restore_signals)
         if input is not None:
             stdin.close()
         self.pid = self.process.pid
@@ -206,7 +209,8 @@ def splatt(dims=DIMS, rows=ROWS, order=None, nnz=None, magic=0, index=8, value=8
 def genten(dims=DIMS, rows=ROWS, order=None, nnz=None, magic=b"sptn", bits=64, widths=None):
     widths = widths or [32] * len(dims)
     record = "<" + "".join({16: "H", 32: "I", 64: "Q"}.get(w, "I") for w in widths) + {32: "f"}.get(bits, "d")
-    return (magic + struct.pack("<II", len(dims) if order is None else order, bits) + struct.pack(f"<{len(dims)}Q", *dims)
+    return (magic + struct.pack("<II", len(dims) if order is None else order, bits) + struct.pack(f"<{len(dims)}Q",
+                                                                                                  *dims)
             + struct.pack(f"<{len(dims)}Q", *widths) + struct.pack("<Q", len(rows) if nnz is None else nnz)
             + b"".join(struct.pack(record, *row) for row in rows))
 
@@ -233,7 +237,8 @@ def zip_of(entries, deflate=False, crc_xor=0):
         if deflate:
             z = zlib.compressobj(9, zlib.DEFLATED, -15)
             packed = z.compress(data) + z.flush()
-        fields = struct.pack("<HHHHHIIIHH", 20, 0, 8 if deflate else 0, 0, 33, crc, len(packed), len(data), len(name), 0)
+        fields = struct.pack("<HHHHHIIIHH", 20, 0, 8 if deflate else 0, 0, 33, crc, len(packed), len(data), len(name),
+                             0)
         directory += (b"PK\1\2" + struct.pack("<H", 20) + fields + struct.pack("<HHHII", 0, 0, 0, 0, len(out))
                       + name.encode())
         out += b"PK\3\4" + fields + name.encode() + packed
@@ -246,6 +251,7 @@ def npz(dims=DIMS, rows=ROWS, nnz=None, shape=None, deflate=False, crc_xor=0, wi
     coords = struct.pack(f"<{len(dims) * len(rows)}q", *(row[m] for m in range(len(dims)) for row in rows))
     entries = [("coords.npy", npy("<i8", (len(dims), n), coords)),
                ("data.npy", npy("<f8", (n,), struct.pack(f"<{len(rows)}d", *(row[-1] for row in rows)))),
-               ("shape.npy", npy("<i8", (len(shape or dims),), struct.pack(f"<{len(shape or dims)}q", *(shape or dims)))),
+               ("shape.npy", npy("<i8", (len(shape or dims),),
+                                 struct.pack(f"<{len(shape or dims)}q", *(shape or dims)))),
                ("fill_value.npy", npy("<f8", (), struct.pack("<d", 0)))]
     return zip_of([e for e in entries if e[0] not in without], deflate, crc_xor)

@@ -3,10 +3,10 @@
 """check lists every problem with its line; --fix repairs what has a meaning, and touches nothing else."""
 
 import gzip
-import json
 import os
 
-from harness import GOOD, WORK, check, equal, finish, folder, info, is_sentence, listing, refused, run, splatt, text, write
+from harness import (GOOD, WORK, check, equal, finish, folder, info, is_sentence, listing, refused, run, splatt, text,
+                     write)
 
 
 def checked(name, *args):
@@ -24,7 +24,8 @@ def lines_of(found, error=True):
 
 
 def errors():
-    bad = ["x 1 1 1", "1 1", "1 1 1 1 1", "-1 1 1 1", "1.5 1 1 1", "1 1 1 nan", "1 1 1 1e400", "99999999999999999999 1 1 1", "one two three four",
+    bad = ["x 1 1 1", "1 1", "1 1 1 1 1", "-1 1 1 1", "1.5 1 1 1", "1 1 1 nan", "1 1 1 1e400",
+           "99999999999999999999 1 1 1", "one two three four",
            "1 1 1 0x10", "1,1,1,1"]
     # every third line is bad, with a comment and a blank line in between
     content, wanted, number = "", [], 0
@@ -37,7 +38,8 @@ def errors():
     equal((code, lines_of(found), found["errors"]), (1, wanted, len(bad)), "every bad line is listed, with its number")
     check(all(p["what"] and "\n" not in p["what"] for p in found["problems"]), "each with a sentence", found)
     r = run("check", "bad.tns", "--most", "100")
-    said = [line for line in r.out.splitlines() if line.startswith("bad.tns:") and line.split(":")[1].isdigit() and "note:" not in line]
+    said = [line for line in r.out.splitlines() if line.startswith("bad.tns:") and line.split(":")[1].isdigit()
+            and "note:" not in line]
     equal([int(line.split(":")[1]) for line in said], wanted, "people see the same lines")
     check(not is_sentence(r, "bad.tns") and str(len(bad)) in r.err, "and one sentence on standard error", r)
     code, found = checked("bad.tns", "--most", "3")
@@ -68,7 +70,8 @@ def errors():
     equal((code, lines_of(found)), (1, [1001]), "notes do not crowd out an error")
     r = run("check", "among-notes.tns")
     check(not is_sentence(r, "among-notes.tns", 1001), "and the sentence names the line of the error", r.err)
-    for name, data in {"nothing.tns": "", "comments.tns": "# a\n", "cut.bin": splatt()[:-4], "cut.tns.gz": gzip.compress(content.encode())[:-9]}.items():
+    for name, data in {"nothing.tns": "", "comments.tns": "# a\n", "cut.bin": splatt()[:-4],
+                       "cut.tns.gz": gzip.compress(content.encode())[:-9]}.items():
         refused(run("check", write(name, data)), f"check {name}", name)
     refused(run("check", "missing.tns"), "check of no file", "missing.tns")
 
@@ -77,18 +80,24 @@ def notes():
     content = "1 1 1 1\n2 2 2 0\n# comment\n1 1 1 2\n\n4 2 2 -1\n1 1 1 3\n2 2 2 0.0\n"
     code, found = checked(write("notes.tns", content))
     equal(code, 0, "duplicates and zeros are no errors")
-    equal((found["errors"], found["duplicates"], found["zeros"], found["empty_slices"]), (0, 3, 2, [1, 0, 0]), "but they are counted")
+    equal((found["errors"], found["duplicates"], found["zeros"], found["empty_slices"]), (0, 3, 2, [1, 0, 0]),
+          "but they are counted")
     equal((found["order"], found["dims"], found["nnz"]), (3, [4, 2, 2], 6), "with the shape")
     equal(sorted(lines_of(found, error=False)), [2, 4, 7, 8, 8], "and listed with their lines")
-    check(any(p["line"] == 7 and "line 1" in p["what"] for p in found["problems"]), "a duplicate names the first one", found)
+    check(any(p["line"] == 7 and "line 1" in p["what"] for p in found["problems"]), "a duplicate names the first one",
+          found)
     r = run("check", "notes.tns")
-    check(r.code == 0 and "notes.tns:7: note: " in r.out and "mode 1 has 1 empty slices" in r.out and not r.err, "for people too", r)
+    check(r.code == 0 and "notes.tns:7: note: " in r.out and "mode 1 has 1 empty slices" in r.out and not r.err,
+          "for people too", r)
     code, found = checked(write("clean.tns", GOOD))
-    equal((code, found["problems"], found["errors"], found["duplicates"], found["zeros"]), (0, [], 0, 0, 0), "a clean file")
-    code, found = checked(write("notes.bin", splatt(dims=(2, 2, 2), rows=[(0, 0, 0, 1.0), (1, 1, 1, 0.0), (0, 0, 0, 2.0)])))
+    equal((code, found["problems"], found["errors"], found["duplicates"], found["zeros"]), (0, [], 0, 0, 0),
+          "a clean file")
+    code, found = checked(write("notes.bin",
+                                splatt(dims=(2, 2, 2), rows=[(0, 0, 0, 1.0), (1, 1, 1, 0.0), (0, 0, 0, 2.0)])))
     equal((code, found["duplicates"], found["zeros"]), (0, 1, 1), "a binary file")
     equal(len(found["problems"]), 2, "whose problems have no lines but are listed")
-    check(all(l["line"] == 0 for l in found["problems"]) and "nonzero 3" in str(found["problems"]), "by the number of the nonzero", found)
+    check(all(l["line"] == 0 for l in found["problems"]) and "nonzero 3" in str(found["problems"]),
+          "by the number of the nonzero", found)
     code, found = checked(write("many-notes.tns", "1 1 1\n" * 1000), "--most", "7")
     equal((len(found["problems"]), found["duplicates"]), (7, 999), "--most limits notes as well")
     r = run("check", "notes.tns", "--quiet")
@@ -99,19 +108,24 @@ def fix():
     here = folder("fix")
     # empty slices 2 in mode 1 and 1, 3 in mode 3; the zero leaves mode 2 without its third slice
     write("fix/x.tns", "4 1 2 1\n1 2 4 2\n4 1 2 5\n3 1 4 -2\n3 3 4 0\n1 1 2 1\n1 1 2 -1\n")
-    for name, labels in {"mode-1-who.map": "ann bob cid dee", "mode-2-what.map": "tea pie ale", "mode-3-when.map": "mon tue wed thu"}.items():
+    for name, labels in {"mode-1-who.map": "ann bob cid dee", "mode-2-what.map": "tea pie ale",
+                         "mode-3-when.map": "mon tue wed thu"}.items():
         write(f"fix/{name}", "".join(f"{l}\n" for l in labels.split()))
     to = folder("fixed")
     r = run("check", "fix/x.tns", "--fix", "fixed/y.tns", "--json", "-")
     equal(r.code, 0, "--fix")
     fixed = r.json["fixed"]
-    equal((fixed["merged"], fixed["zeros_dropped"], fixed["empty_slices_dropped"], fixed["dims"], fixed["nnz"]), (2, 2, [1, 1, 2], [3, 2, 2], 3), "what --fix did")
+    equal((fixed["merged"], fixed["zeros_dropped"], fixed["empty_slices_dropped"], fixed["dims"], fixed["nnz"]),
+          (2, 2, [1, 1, 2], [3, 2, 2], 3), "what --fix did")
     equal(text("fixed/y.tns"), "1 2 2 2\n2 1 2 -2\n3 1 1 6\n", "the repaired tensor: sorted, merged, renumbered")
-    equal([text(f"fixed/y.mode-{m}.old") for m in (1, 2, 3)], ["1\n3\n4\n", "1\n2\n", "2\n4\n"], "the old index of each new one")
-    equal([text(f"fixed/{n}.map") for n in ("mode-1-who", "mode-2-what", "mode-3-when")], ["ann\ncid\ndee\n", "tea\npie\n", "tue\nthu\n"], "labels follow")
+    equal([text(f"fixed/y.mode-{m}.old") for m in (1, 2, 3)], ["1\n3\n4\n", "1\n2\n", "2\n4\n"],
+          "the old index of each new one")
+    equal([text(f"fixed/{n}.map") for n in ("mode-1-who", "mode-2-what", "mode-3-when")],
+          ["ann\ncid\ndee\n", "tea\npie\n", "tue\nthu\n"], "labels follow")
     equal(sorted(fixed["files"]), sorted(f"fixed/{f}" for f in listing(to)), "every file is named in the JSON")
     code, again = checked("fixed/y.tns")
-    equal((code, again["duplicates"], again["zeros"], again["empty_slices"]), (0, 0, 0, [0, 0, 0]), "nothing is left to repair")
+    equal((code, again["duplicates"], again["zeros"], again["empty_slices"]), (0, 0, 0, [0, 0, 0]),
+          "nothing is left to repair")
     equal([m["labels"] for m in info("fixed/y.tns")["modes"]], [3, 2, 2], "the repaired tensor finds its labels")
 
     # beside the original: its label files stay as they are
@@ -137,7 +151,8 @@ def fix():
     check(not is_sentence(r, "refused/bad.tns", 4) and "nothing is written" in r.err, "--fix of unreadable lines", r)
     for name in ("zeros", "cancel"):
         refused(run("check", f"refused/{name}.tns", "--fix", "refused/out.tns"), f"--fix of {name}", stdout=True)
-    refused(run("check", "refused/bad.tns", "--fix", "refused/missing/out.tns"), "--fix into a missing folder", stdout=True)
+    refused(run("check", "refused/bad.tns", "--fix", "refused/missing/out.tns"), "--fix into a missing folder",
+            stdout=True)
     equal({f: text(f"refused/{f}") for f in listing(to)}, before, "leaves nothing behind and the old file whole")
     write("refused/good.tns", "1 1 1\n3 3 1\n")
     r = run("check", "refused/good.tns", "--fix", "refused/y.xyz")

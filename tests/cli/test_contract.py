@@ -6,7 +6,8 @@ import json
 import os
 import re
 
-from harness import (DIMS, GOOD, MB, ROWS, WORK, check, equal, finish, folder, is_sentence, listing, refused, run, splatt, text, write)
+from harness import (DIMS, GOOD, MB, ROWS, WORK, check, equal, finish, folder, is_sentence, listing, refused, run,
+                     splatt, text, write)
 
 VERBS = ["info", "check", "convert", "generate", "list"]
 WHAT = ["formats", "kernels", "solvers", "backends", "devices", "dialects"]
@@ -22,20 +23,27 @@ def help_and_version():
     equal(run("-h").out, r.out, "-h")
     for verb in VERBS:
         r = run(verb, "--help")
-        check(r.code == 0 and not r.err and len(r.out.splitlines()) <= 60 and "Example: polyad " + verb in r.out, f"{verb} --help is one screen with an example", r)
+        check(r.code == 0 and not r.err and len(r.out.splitlines()) <= 60 and "Example: polyad " + verb in r.out,
+              f"{verb} --help is one screen with an example", r)
         for option in ("--threads", "--precision", "--json", "--quiet", "--verbose", "--memory", "--seed", "--device"):
             check(option in r.out, f"{verb} --help shows {option}")
     r = run("--version")
     check(r.code == 0 and re.fullmatch(r"polyad \d+\.\d+\.\d+\n", r.out), "--version", r)
-    equal(json.loads(run("list", "formats", "--json", "-").out)["version"], r.out.split()[1], "the JSON has the same version")
+    equal(json.loads(run("list", "formats", "--json", "-").out)["version"], r.out.split()[1],
+          "the JSON has the same version")
 
 
 def usage():
-    for args in ([], ["nonsense"], ["info"], ["info", "x.tns", "y.tns"], ["info", "--no-such-flag", "x.tns"], ["convert", "x.tns"], ["check"], ["generate"],
-                 ["list"], ["list", "nonsense"], ["list", "formats", "more"], ["info", "x.tns", "--threads", "0"], ["info", "x.tns", "--threads", "-1"],
-                 ["info", "x.tns", "--threads", "two"], ["info", "x.tns", "--precision", "f16"], ["info", "x.tns", "--memory", "lots"], ["info", "x.tns", "--memory", "-1"],
-                 ["info", "x.tns", "--memory", ""], ["info", "x.tns", "--seed", "-1"], ["info", "x.tns", "--seed", "x"], ["info", "x.tns", "--json"], ["info", "x.tns", "--dialect", "nonsense"],
-                 ["check", "x.tns", "--most", "-1"], ["check", "x.tns", "--most", "x"], ["--no-such-flag"], ["info", "x.tns", "--dims", "3by3"], ["", "x.tns"]):
+    for args in ([], ["nonsense"], ["info"], ["info", "x.tns", "y.tns"], ["info", "--no-such-flag", "x.tns"],
+                 ["convert", "x.tns"], ["check"], ["generate"],
+                 ["list"], ["list", "nonsense"], ["list", "formats", "more"], ["info", "x.tns", "--threads", "0"],
+                 ["info", "x.tns", "--threads", "-1"],
+                 ["info", "x.tns", "--threads", "two"], ["info", "x.tns", "--precision", "f16"],
+                 ["info", "x.tns", "--memory", "lots"], ["info", "x.tns", "--memory", "-1"],
+                 ["info", "x.tns", "--memory", ""], ["info", "x.tns", "--seed", "-1"], ["info", "x.tns", "--seed", "x"],
+                 ["info", "x.tns", "--json"], ["info", "x.tns", "--dialect", "nonsense"],
+                 ["check", "x.tns", "--most", "-1"], ["check", "x.tns", "--most", "x"], ["--no-such-flag"],
+                 ["info", "x.tns", "--dims", "3by3"], ["", "x.tns"]):
         r = run(*args)
         why = is_sentence(r, code=2) or (r.out and f"found {r.out[:80]!r} on standard output")
         check(not why, f"polyad {' '.join(args)}", why)
@@ -53,7 +61,8 @@ def json_everywhere():
             check(False, f"{verb} --json - prints JSON and nothing else", f"{error}: {r.out[:200]!r}")
             continue
         seconds = found.get("seconds", {})
-        check(0 <= seconds.get("load", -1) <= seconds.get("total", -1) < 60, f"{verb}: seconds.load and seconds.total", seconds)
+        check(0 <= seconds.get("load", -1) <= seconds.get("total", -1) < 60, f"{verb}: seconds.load and seconds.total",
+              seconds)
         check(MB < found.get("peak_rss_bytes", 0) < 200 * MB, f"{verb}: peak_rss_bytes", found.get("peak_rss_bytes"))
         equal((found.get("threads"), found.get("seed")), (3, 5), f"{verb}: threads and seed")
         check(re.fullmatch(r"\d+\.\d+\.\d+", found.get("version", "")), f"{verb}: version", found.get("version"))
@@ -66,10 +75,12 @@ def json_everywhere():
         check(r.code == 0 and set(json.loads(r.out)) == set(found), f"{verb} --quiet --json -", r)
         equal(run(*call, "--verbose").code, 0, f"{verb} --verbose")
     found = run("info", "x.tns", "--json", "-").json
-    equal({k: found[k] for k in ("order", "dims", "nnz", "density", "duplicates")}, {"order": 3, "dims": [3, 3, 4], "nnz": 3, "density": 3 / 36, "duplicates": 0}, "info")
+    equal({k: found[k] for k in ("order", "dims", "nnz", "density", "duplicates")},
+          {"order": 3, "dims": [3, 3, 4], "nnz": 3, "density": 3 / 36, "duplicates": 0}, "info")
     for mode, dim in zip(found["modes"], (3, 3, 4)):
         equal(mode["dim"], dim, "modes[].dim")
-        check({"slices", "fibres", "nnz_per_slice", "nnz_per_fibre"} <= set(mode) and set(mode["nnz_per_slice"]) >= {"mean", "max", "stdev"} and
+        check({"slices", "fibres", "nnz_per_slice", "nnz_per_fibre"} <= set(mode)
+              and set(mode["nnz_per_slice"]) >= {"mean", "max", "stdev"} and
               set(mode["nnz_per_fibre"]) >= {"mean", "max", "stdev"}, "modes[] has its statistics", mode)
     r = run("info", write("bad.tns", GOOD + "x\n"), "--json", "-")
     refused(r, "a failure prints no JSON", "bad.tns", 4)
@@ -80,14 +91,16 @@ def json_everywhere():
     write("odd/x.tns", "1 1\n")
     write("odd/mode-1-caf\udce9.map".encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape"), "one\n")
     r = run("info", "odd/x.tns", "--json", "-")
-    check(r.code == 0 and json.loads(r.raw.decode("utf-8"))["modes"][0]["labels"] == 1, "a mode name that is not UTF-8", r)
+    check(r.code == 0 and json.loads(r.raw.decode("utf-8"))["modes"][0]["labels"] == 1, "a mode name that is not UTF-8",
+          r)
 
 
 def statistics():
     # three slices of 4, 1, 1 nonzeros in mode 1; worked out by hand
     write("stat.tns", "1 1 1 3\n1 2 1 4\n1 1 2 12\n1 2 2 0\n2 1 1 -84\n4 2 2 1\n")
     found = run("info", "stat.tns", "--json", "-").json
-    equal((found["norm"], found["sum"], found["min"], found["max"], found["zeros"]), ((3 * 3 + 4 * 4 + 12 * 12 + 84 * 84 + 1) ** 0.5, -64, -84, 12, 1), "norm, sum, range")
+    equal((found["norm"], found["sum"], found["min"], found["max"], found["zeros"]),
+          ((3 * 3 + 4 * 4 + 12 * 12 + 84 * 84 + 1) ** 0.5, -64, -84, 12, 1), "norm, sum, range")
     equal(found["density"], 6 / 16, "density")
     first = found["modes"][0]
     equal((first["dim"], first["slices"], first["fibres"]), (4, 3, 4), "slices and fibres of mode 1")
@@ -109,7 +122,8 @@ def threads():
     equal(count(OMP_NUM_THREADS="5,2"), 5, "the first of OMP_NUM_THREADS' levels")
     equal(count("--threads", "2", OMP_NUM_THREADS="3"), 2, "--threads wins")
     for nothing in ("", "0", "many", "-4"):
-        equal(count(OMP_NUM_THREADS=nothing), len(os.sched_getaffinity(0)), f"OMP_NUM_THREADS={nothing!r}: the cores there are")
+        equal(count(OMP_NUM_THREADS=nothing), len(os.sched_getaffinity(0)),
+              f"OMP_NUM_THREADS={nothing!r}: the cores there are")
     equal(count("--threads", "64"), 64, "more threads than cores")
 
 
@@ -152,8 +166,10 @@ def lists():
     for what in WHAT:
         r, found = run("list", what), run("list", what, "--json", "-").json[what]
         check(r.code == 0 and not r.err and r.out, f"list {what}", r)
-        check(isinstance(found, list) and all(e["name"] and e["summary"] for e in found), f"list {what} --json -", found)
-        check(all(re.search(rf"^{re.escape(e['name'])}\s", r.out, re.MULTILINE) for e in found), f"list {what} prints what the JSON has", r.out)
+        check(isinstance(found, list) and all(e["name"] and e["summary"] for e in found), f"list {what} --json -",
+              found)
+        check(all(re.search(rf"^{re.escape(e['name'])}\s", r.out, re.MULTILINE) for e in found),
+              f"list {what} prints what the JSON has", r.out)
     for what, least in {"formats": "coo", "backends": "cpu", "devices": "cpu", "dialects": "frostt"}.items():
         names = [e["name"] for e in run("list", what, "--json", "-").json[what]]
         check(least in names and len(set(names)) == len(names), f"list {what} has {least}, and nothing twice", names)
@@ -161,10 +177,12 @@ def lists():
 
 def people():
     r = run("info", "x.tns")
-    check(all(len(line) <= 160 for line in r.out.splitlines()) and "order 3" in r.out and "3 x 3 x 4" in r.out, "info is a page for people", r.out)
+    check(all(len(line) <= 160 for line in r.out.splitlines()) and "order 3" in r.out and "3 x 3 x 4" in r.out,
+          "info is a page for people", r.out)
     write("s.bin", splatt(DIMS, ROWS))
     check("splatt-binary" in run("info", "s.bin").out, "it says which dialect it saw")
-    check(re.search("taken as 1-based", run("info", write("amb.tns", "sptensor\n2\n5 5\n1\n2 2 1\n")).out), "and what was assumed")
+    check(re.search("taken as 1-based", run("info", write("amb.tns", "sptensor\n2\n5 5\n1\n2 2 1\n")).out),
+          "and what was assumed")
 
 
 write("x.tns", GOOD)

@@ -36,10 +36,12 @@ def full_disks():
         # with the signal ignored, as under Python's and many shells' children, and with its default: to die of it
         for restore in (False, True) if name in ("y.tns", "y.ptn.gz") else (False,):
             r = run("convert", "big.ptn", f"full/{name}", setup=limit_file_size(MB), restore_signals=restore)
-            refused(r, f"{name} larger than allowed, SIGXFSZ {'default' if restore else 'ignored'}", f"full/{name}", says=os.strerror(errno.EFBIG))
+            refused(r, f"{name} larger than allowed, SIGXFSZ {'default' if restore else 'ignored'}", f"full/{name}",
+                    says=os.strerror(errno.EFBIG))
         equal((listing(here), text(f"full/{name}")), ([name], "old"), f"{name}: the old file survives alone")
     folder("full")
-    r = run("generate", "full/x.tns", "--dims", "1000x1000", "--nnz", "200000", setup=limit_file_size(MB), restore_signals=False)
+    r = run("generate", "full/x.tns", "--dims", "1000x1000", "--nnz", "200000", setup=limit_file_size(MB),
+            restore_signals=False)
     refused(r, "generate into a full disk", "full/x.tns")
     write("zeros.tns", "".join(f"{i} 1 1\n" for i in range(1, 200_000)) + "1 1 0\n")
     r = run("check", "zeros.tns", "--fix", "full/x.tns", setup=limit_file_size(MB), restore_signals=False)
@@ -47,10 +49,12 @@ def full_disks():
     r = run("info", "zeros.tns", "--json", "full/i.json", "--quiet", setup=limit_file_size(100), restore_signals=False)
     refused(r, "JSON into a full disk", "full/i.json")
     equal(listing(WORK / "full"), [], "nothing is left on the full disk")
-    for args in (["convert", "big.ptn", "-", "--quiet"], ["info", "zeros.tns"], ["info", "zeros.tns", "--json", "-"], ["list", "formats"]):
+    for args in (["convert", "big.ptn", "-", "--quiet"], ["info", "zeros.tns"], ["info", "zeros.tns", "--json", "-"],
+                 ["list", "formats"]):
         with open("/dev/full", "wb") as full:
             refused(run(*args, stdout=full), f"{' '.join(args)} > /dev/full", "standard output")
-    refused(run("convert", "big.ptn", "/dev/full", "--to", "frostt"), "/dev/full as a file", "/dev/full", says=os.strerror(errno.ENOSPC))
+    refused(run("convert", "big.ptn", "/dev/full", "--to", "frostt"), "/dev/full as a file", "/dev/full",
+            says=os.strerror(errno.ENOSPC))
 
     # A real full disk, where one may mount one.
     disk = folder("disk")
@@ -60,8 +64,10 @@ def full_disks():
     if probe is None or probe.returncode != 0:
         return skip("a full tmpfs", "mounting one needs root and unshare")
     for name in ("y.tns", "y.tns.gz", "y.ptn", "y.npz"):
-        r = run("convert", "big.ptn", disk / name, wrapper=["unshare", "-m", "sh", "-c", script, "sh", disk], env={"DISK": str(disk)}, address_space=None)
-        refused(r, f"{name} on a full disk", name, says=os.strerror(errno.ENOSPC))  # ls would add a line for each file left
+        r = run("convert", "big.ptn", disk / name, wrapper=["unshare", "-m", "sh", "-c", script, "sh", disk],
+                env={"DISK": str(disk)}, address_space=None)
+        refused(r, f"{name} on a full disk", name,
+                says=os.strerror(errno.ENOSPC))  # ls would add a line for each file left
     return None
 
 
@@ -112,7 +118,8 @@ def kills():
             if number != signal.SIGKILL:
                 check(len(r.lines) <= 1 and not r.out, f"{what}: at most one line", r)
             equal(meanwhile, [name], f"{what}: nothing has a name while it is written")
-            equal((listing(WORK / "stop"), text(f"stop/{name}")), ([name], "old"), f"{what}: nothing is left, the old file survives")
+            equal((listing(WORK / "stop"), text(f"stop/{name}")), ([name], "old"),
+                  f"{what}: nothing is left, the old file survives")
 
     # while reading from a pipe that gives nothing more
     for what, data in (("in the middle", b"1 2 3 4\n" * 100_000 + b"1 2"), ("before the first byte", b"")):
@@ -121,7 +128,7 @@ def kills():
             out, into = os.pipe()
             fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, MB)
             os.write(into, data)
-            call = Call("convert", "-", "stop/y.tns", stdin=out, timeout=4)
+            call = Call("convert", "-", "stop/y.tns", stdin=out, timeout=3)
             os.close(out)
             time.sleep(0.3)
             call.signal(number)
@@ -131,13 +138,14 @@ def kills():
             equal(listing(WORK / "stop"), [], f"{number.name} while waiting for standard input {what}: nothing is left")
     folder("stop")
     os.mkfifo(WORK / "stop/fifo")
-    call = Call("info", "stop/fifo", timeout=4)
+    call = Call("info", "stop/fifo", timeout=3)
     time.sleep(0.3)
     call.signal(signal.SIGTERM)
     r = call.finish()
     check(r.code == 143 and len(r.lines) <= 1, "SIGTERM while a FIFO has no writer", r)
     # generating
-    call = Call("generate", "stop/x.ptn", "--dims", "100000x100000x100000", "--nnz", "30M", timeout=20, address_space=None)
+    call = Call("generate", "stop/x.ptn", "--dims", "100000x100000x100000", "--nnz", "30M", timeout=20,
+                address_space=None)
     time.sleep(0.5)
     call.signal(signal.SIGTERM)
     r = call.finish()
@@ -161,17 +169,20 @@ def paths():
     os.mkdir(here / "dir.tns")
     for name in ("dir.tns", "missing/y.tns", "x.tns/y.tns"):
         refused(run("convert", "paths/x.tns", f"paths/{name}"), f"writing to {name}", f"paths/{name}")
-        refused(run("generate", f"paths/{name}", "--dims", "3x3", "--nnz", "3"), f"generating to {name}", f"paths/{name}")
+        refused(run("generate", f"paths/{name}", "--dims", "3x3", "--nnz", "3"), f"generating to {name}",
+                f"paths/{name}")
         refused(run("info", "paths/x.tns", "--json", f"paths/{name}"), f"JSON to {name}", f"paths/{name}", stdout=True)
     equal(listing(here), ["dir.tns", "x.tns"], "nothing appears")
 
     os.symlink("target.tns", here / "link.tns")
     write("paths/target.tns", "old")
     equal(run("convert", "paths/x.tns", "paths/link.tns", "--quiet").code, 0, "through a link")
-    check((here / "link.tns").is_symlink() and text("paths/target.tns") == GOOD, "the link stays, its target is written")
+    check((here / "link.tns").is_symlink() and text("paths/target.tns") == GOOD,
+          "the link stays, its target is written")
     os.symlink("dangling.tns", here / "new.tns")
     equal(run("convert", "paths/x.tns", "paths/new.tns", "--quiet").code, 0, "through a link to nothing")
-    check((here / "new.tns").is_symlink() and os.path.exists(here / "dangling.tns"), "the link stays, its target appears", listing(here))
+    check((here / "new.tns").is_symlink() and os.path.exists(here / "dangling.tns"),
+          "the link stays, its target appears", listing(here))
 
     for umask, mode in ((0o022, 0o644), (0o077, 0o600)):
         run("convert", "paths/x.tns", "paths/mode.tns", "--quiet", setup=lambda: os.umask(umask))
@@ -197,15 +208,18 @@ def paths():
 
 def closed_pipes():
     write("short.tns", GOOD)
-    for args in (["convert", "big.ptn", "-", "--quiet"], ["convert", "big.ptn", "-", "--quiet", "--to", "ptn"], ["convert", "big.ptn", "-", "--quiet", "--to", "npz"],
-                 ["convert", "big.ptn", "-", "--quiet", "--to", "csv"], ["generate", "-", "--dims", "1000x1000", "--nnz", "300000", "--quiet"]):
+    for args in (["convert", "big.ptn", "-", "--quiet"], ["convert", "big.ptn", "-", "--quiet", "--to", "ptn"],
+                 ["convert", "big.ptn", "-", "--quiet", "--to", "npz"],
+                 ["convert", "big.ptn", "-", "--quiet", "--to", "csv"],
+                 ["generate", "-", "--dims", "1000x1000", "--nnz", "300000", "--quiet"]):
         out, into = os.pipe()
         call = Call(*args, stdout=into)
         os.close(into)
         os.read(out, 10)  # as head -1 does, then goes away
         os.close(out)
         refused(call.finish(), f"{' '.join(args)} | head -1", "standard output", says=os.strerror(errno.EPIPE))
-    for args in (["info", "short.tns"], ["info", "short.tns", "--json", "-"], ["check", "short.tns"], ["list", "dialects"], ["convert", "short.tns", "-"]):
+    for args in (["info", "short.tns"], ["info", "short.tns", "--json", "-"], ["check", "short.tns"],
+                 ["list", "dialects"], ["convert", "short.tns", "-"]):
         out, into = os.pipe()
         os.close(out)
         call = Call(*args, stdout=into)
@@ -214,15 +228,18 @@ def closed_pipes():
         r.lines = [l for l in r.lines if "->" not in l]
         refused(r, f"{' '.join(args)} into a closed pipe", "standard output")
     r = run("info", "short.tns", setup=lambda: os.close(1))
-    check(r.code == 1 and len(r.lines) == 1 and r.lines[0].startswith("polyad: "), "info with closed standard output", r)
+    check(r.code == 1 and len(r.lines) == 1 and r.lines[0].startswith("polyad: "), "info with closed standard output",
+          r)
     folder("closed")
     for closed in ((1,), (2,), (1, 2), (0, 1, 2)):
         r = run("convert", "short.tns", "closed/y.tns", setup=lambda: [os.close(fd) for fd in closed])
         check(r.code in (0, 1), f"convert with {closed} closed", r)
         equal(text("closed/y.tns"), GOOD, f"convert with {closed} closed: the file is whole, and nothing else is in it")
         os.remove(WORK / "closed/y.tns")
-    equal(run("info", "missing.tns", setup=lambda: os.close(2)).code, 1, "an error that nobody can read is still exit 1")
-    equal(run("info", "missing.tns", setup=lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 2)).code, 1, "nor when standard error is full")
+    equal(run("info", "missing.tns", setup=lambda: os.close(2)).code, 1,
+          "an error that nobody can read is still exit 1")
+    equal(run("info", "missing.tns", setup=lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 2)).code, 1,
+          "nor when standard error is full")
 
 
 make_big()

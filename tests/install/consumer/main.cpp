@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
       return 1;
     } catch (const polyad::Error&) {  // crosses the border of the shared library as what it is
     }
-    std::cout << "polyad " << polyad::version << ": order " << x.order() << ", nnz " << x.nnz() << ", sum " << s.sum << '\n';
+    std::cout << "polyad " << polyad::version << ": order " << x.order() << ", nnz " << x.nnz() << ", sum " << s.sum
+              << '\n';
     return 0;
   } catch (const polyad::Error& e) {
     std::cerr << e.what() << '\n';
