@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <filesystem>
 
 #include "session.hpp"
@@ -29,16 +30,16 @@ void fix(CooTensor& x, const std::string& output, Session& session) {
     throw Error(ErrorKind::input, fmt::format("{}: nothing is left without the zeros, so nothing is written", output));
   const std::vector<std::uint64_t> before = x.dims;
   const auto old = drop_empty_slices(x, session.context());
-  std::vector<std::string> files = write(x, output, {}, session.context());
+  WriteOptions how;
   Json dropped = Json::array();
   for (std::size_t m = 0; m < old.size(); ++m) {
     dropped.push_back(before[m] - x.dims[m]);
     if (before[m] == x.dims[m]) continue;
     std::string text;
     for (const std::uint64_t index : old[m]) text += fmt::format("{}\n", index + 1);
-    files.push_back(old_index_path(output, m));
-    write_text(text, files.back());
+    how.companions.push_back({old_index_path(output, m), std::move(text)});
   }
+  const std::vector<std::string> files = write(x, output, how, session.context());
   fixed["empty_slices_dropped"] = dropped;
   fixed["dims"] = x.dims;
   fixed["nnz"] = x.nnz();
@@ -85,12 +86,12 @@ void run(const CheckOptions& o, Session& session) {
     return;
   }
   session.finish();
-  const Problem& first = report.problems.empty() ? Problem{} : report.problems.front();
-  throw file_error(
-      o.input.file, first.line,
-      fmt::format(
-          "{} of the lines cannot be read{}", report.errors,
-          o.fix.empty() ? "" : ", so nothing is written: --fix drops duplicates, zeros and empty slices, not lines"));
+  const auto first = std::ranges::find_if(report.problems, &Problem::is_error);
+  throw file_error(o.input.file, first == report.problems.end() ? 0 : first->line,
+                   fmt::format("{} of the lines cannot be read{}", report.errors,
+                               o.fix.empty() ? ""
+                                             : ", so nothing is written: --fix drops duplicates, zeros and empty "
+                                               "slices, not lines"));
 }
 
 std::function<void(Session&)> declare(CLI::App& command) {
@@ -99,7 +100,9 @@ std::function<void(Session&)> declare(CLI::App& command) {
   command.add_option("--fix", o->fix,
                      "write the tensor without duplicates, zeros and empty slices; NAME.mode-K.old keeps the old index "
                      "of each new one");
-  command.add_option("--most", o->most, "how many problems to list")->capture_default_str();
+  command.add_option("--most", o->most, "how many problems to list")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   return [o](Session& session) { run(*o, session); };
 }
 

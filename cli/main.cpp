@@ -22,7 +22,7 @@ const cli::Verb* const verbs[] = {&cli::info_verb, &cli::check_verb, &cli::conve
                                   &cli::list_verb};
 
 int fail(int code, std::string_view sentence) {
-  fmt::print(stderr, "polyad: {}\n", sentence);
+  cli::say(fmt::format("polyad: {}\n", sentence));
   return code;
 }
 
@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::fill_standard_descriptors();
   cli::install_signal_handlers();
   try {
     return run(argc, argv);

@@ -41,6 +41,11 @@ std::string rate_of(double per_second, std::string_view unit) {
 
 }  // namespace
 
+void say(std::string_view text) {
+  // Standard error may be full or closed: there is nobody left to tell.
+  if (std::fwrite(text.data(), 1, text.size(), stderr) == text.size()) std::fflush(stderr);
+}
+
 /// A bar with rate and time left on a terminal; elsewhere a plain line every few seconds. Quick work shows nothing.
 class Session::ProgressLine {
  public:
@@ -72,16 +77,15 @@ class Session::ProgressLine {
       line = fmt::format("{}: {}", p.phase, rate_of(rate, p.unit));
     }
     if (terminal_) {
-      fmt::print(stderr, "\r\033[K{}", line);
+      say(fmt::format("\r\033[K{}", line));
     } else {
-      fmt::print(stderr, "polyad: {}\n", line);
+      say(fmt::format("polyad: {}\n", line));
     }
-    std::fflush(stderr);
     shown_ = terminal_;
   }
 
   void clear() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_) say("\r\033[K");
     shown_ = false;
   }
 
@@ -93,6 +97,19 @@ class Session::ProgressLine {
   Clock::time_point last_;
 };
 
+namespace {
+
+/// A size such as 4G; else a sentence.
+CLI::Validator a_size() {
+  return {[](const std::string& text) {
+            return parse_size(text) ? std::string()
+                                    : fmt::format("found '{}', expected a size such as 20000, 1M or 4G", text);
+          },
+          "SIZE"};
+}
+
+}  // namespace
+
 void declare_common(CLI::App& command, CommonOptions& o) {
   const std::string group = "Common options";
   command.add_option("--threads", o.threads, "threads (default: OMP_NUM_THREADS, else all cores)")
@@ -103,8 +120,12 @@ void declare_common(CLI::App& command, CommonOptions& o) {
       ->capture_default_str()
       ->group(group);
   command.add_option("--memory", o.memory, "most memory for tensors, e.g. 4G (default: 90 % of the machine's)")
+      ->check(a_size())
       ->group(group);
-  command.add_option("--seed", o.seed, "seed of every random choice")->capture_default_str()->group(group);
+  command.add_option("--seed", o.seed, "seed of every random choice")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(group);
   command.add_flag("--deterministic", o.deterministic, "the same bytes for any number of threads")->group(group);
   command.add_option("--device", o.device, "cpu, gpu or a name from 'polyad list devices'")
       ->capture_default_str()
@@ -146,7 +167,7 @@ Session::Stopwatch::~Stopwatch() {
 
 void Session::print_text(const std::string& text) {
   if (output_is_data_) {
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    say(text);
   } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     throw Error(ErrorKind::limit, "standard output: cannot be written");
   }
@@ -154,7 +175,7 @@ void Session::print_text(const std::string& text) {
 
 void Session::note(std::string_view sentence) {
   if (progress_) progress_->clear();
-  if (!options_.quiet) fmt::print(stderr, "polyad: note: {}\n", sentence);
+  if (!options_.quiet) say(fmt::format("polyad: note: {}\n", sentence));
 }
 
 void Session::finish() {

@@ -30,6 +30,9 @@ struct CommonOptions {
   std::string device = "cpu";
 };
 
+/// Writes to standard error, whatever state it is in.
+void say(std::string_view text);
+
 /// Adds the common options to a sub-command.
 void declare_common(CLI::App& command, CommonOptions& options);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "signals.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -48,7 +49,16 @@ void install_signal_handlers() {
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &bus, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), with a sentence
+  // A closed pipe and a file over its limit are errors of write(), with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void fill_standard_descriptors() {
+  int fd = 0;
+  while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO) {
+  }
+  if (fd >= 0) close(fd);
 }
 
 int caught_signal() noexcept { return caught.load(); }

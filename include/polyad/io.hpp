@@ -58,6 +58,12 @@ struct ReadResult {
 [[nodiscard]] ReadResult read_with_report(const std::string& path, const ReadOptions& options = {},
                                           const Context& context = {});
 
+/// A small text file that belongs to another and appears with it.
+struct Companion {
+  std::string path;
+  std::string text;
+};
+
 /// How to write.
 struct WriteOptions {
   /// Name of a dialect; empty: by the extension (`.gz` and `.zst` compress).
@@ -69,10 +75,12 @@ struct WriteOptions {
   bool write_labels = true;
   /// `.ptn`: the narrowest index width per mode (smaller file; opening has to widen them).
   bool compact = false;
+  /// Other files that appear together with the tensor, or not at all.
+  std::vector<Companion> companions = {};
 };
 
 /// Writes a tensor ("-": standard output). The file appears whole or not at all. Numbers read back to the same bits.
-/// Returns every file written: the tensor, then its label files.
+/// Returns every file written: the tensor, its label files, the companions.
 std::vector<std::string> write(const CooTensor& x, const std::string& path, const WriteOptions& options = {},
                                const Context& context = {});
 

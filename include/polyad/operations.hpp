@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file What can be done to a CooTensor as data: sort, merge, transform, cut. All parallel, all deterministic.
+/// \file What can be done to a CooTensor as data: sort, merge, transform, cut. All parallel, all deterministic. Arrays
+/// that are views of foreign memory are copied before they are changed.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ void sort_nonzeros(CooTensor& x, std::span<const int> mode_order, const Context&
 void ensure_sorted(CooTensor& x, const Context& context = {});
 
 /// Sums the values of equal coordinates, in their order of appearance. Sorts first if needed. Returns how many nonzeros
-/// went away.
+/// went away. A sum that the type of the values cannot hold is an Error.
 std::uint64_t merge_duplicates(CooTensor& x, const Context& context = {});
 
 /// Removes stored zeros. Returns how many nonzeros went away.
@@ -45,10 +46,12 @@ struct IndexRange {
   std::uint64_t end = 0;
 };
 
-/// The nonzeros inside all of the ranges; a restricted mode is renumbered from 0 and gets the length of its range.
+/// The nonzeros inside all of the ranges (several of one mode: inside each); an empty range is an Error; a restricted
+/// mode is renumbered from 0 and gets the length of its range.
 [[nodiscard]] CooTensor subset(const CooTensor& x, std::span<const IndexRange> ranges, const Context& context = {});
 
-/// A copy, in the wanted precision. A value that f32 cannot hold is an Error.
+/// A copy, in the wanted precision. A value that f32 cannot hold, too large or so small that it would become 0, is an
+/// Error.
 [[nodiscard]] CooTensor copy_as(const CooTensor& x, Precision precision, const Context& context = {});
 
 /// A copy.

@@ -70,8 +70,8 @@ std::vector<std::uint64_t> support_sizes(std::span<const std::uint64_t> dims, do
 std::vector<std::uint64_t> active_lengths(std::span<const std::uint64_t> dims, std::uint64_t nnz, std::uint64_t rank) {
   const auto components = static_cast<double>(rank);
   const std::vector<std::uint64_t> sizes = support_sizes(dims, static_cast<double>(nnz) / components);
-  // Three times the supports; more when 3^order < 2 * rank, since the cells must hold nnz with room to spare.
-  double stretch = std::max(3.0, portable::power(2 * components, 1 / static_cast<double>(dims.size())));
+  // Four times the supports; more when 4^order < 2 * rank, since the cells must hold nnz with room to spare.
+  double stretch = std::max(4.0, portable::power(2 * components, 1 / static_cast<double>(dims.size())));
   std::vector<std::uint64_t> lengths(dims.size());
   while (true) {
     double cells = 1;

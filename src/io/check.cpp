@@ -63,7 +63,7 @@ void list_duplicates(const CooTensor& x, const std::vector<std::uint64_t>& line_
 CheckReport check_file(const std::string& path, const ReadOptions& options, std::uint64_t most,
                        const Context& context) {
   CheckReport report;
-  io::InputStream input(path);
+  io::InputStream input(path, context.cancelled);
   const io::Dialect& dialect = io::choose_dialect(input, options);
   report.read.dialect = dialect.name;
   report.read.compression = input.compression();
@@ -99,8 +99,10 @@ CheckReport check_file(const std::string& path, const ReadOptions& options, std:
                                    ? fmt::format("the value is zero (at {})", coordinate(x, k))
                                    : fmt::format("the value of nonzero {} is zero (at {})", k + 1, coordinate(x, k))});
   }
-  std::ranges::stable_sort(report.problems, {}, &Problem::line);
+  // Errors come before notes when there is not room for all; what is listed is in the order of lines.
+  std::ranges::stable_sort(report.problems, std::ranges::greater{}, &Problem::is_error);
   if (report.problems.size() > most) report.problems.resize(most);
+  std::ranges::stable_sort(report.problems, {}, &Problem::line);
   if (report.errors == 0) report.tensor = std::move(x);
   return report;
 }

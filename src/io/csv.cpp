@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <unordered_map>
 
 #include "io/dialect.hpp"
+#include "io/shown.hpp"
 #include "io/text_numbers.hpp"
 #include "polyad/error.hpp"
 #include "polyad/operations.hpp"
@@ -21,12 +23,19 @@ namespace {
 
 constexpr std::size_t longest_record = std::size_t{1} << 24U;
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
 /// Records of a CSV file, one at a time.
 class CsvRecords {
  public:
   CsvRecords(InputStream& input, char delimiter) : input_(input), delimiter_(delimiter) {}
 
-  /// The fields of the next record; false at the end. Blank lines are skipped. Valid until the next call.
+  /// The fields of the next record; false at the end. Blank lines are skipped, and blanks around a field that is not
+  /// quoted. Valid until the next call.
   bool next(std::vector<std::string_view>& fields) {
     do {
       if (!next_line()) return false;
@@ -38,7 +47,7 @@ class CsvRecords {
       if (rest.ends_with('\r')) rest.remove_suffix(1);
       while (true) {
         const std::size_t end = rest.find(delimiter_);
-        fields.push_back(rest.substr(0, end));
+        fields.push_back(trimmed(rest.substr(0, end)));
         if (end == std::string_view::npos) return true;
         rest.remove_prefix(end + 1);
       }
@@ -84,6 +93,7 @@ class CsvRecords {
   void quoted_record(std::vector<std::string_view>& fields) {
     text_.clear();
     std::vector<std::size_t> ends;
+    std::vector<bool> had_quotes(1, false);
     std::string line(line_);
     bool quoted = false;
     while (true) {
@@ -100,8 +110,10 @@ class CsvRecords {
           }
         } else if (c == '"') {
           quoted = true;
+          had_quotes.back() = true;
         } else if (c == delimiter_) {
           ends.push_back(text_.size());
+          had_quotes.push_back(false);
         } else if (c != '\r' || i + 1 < line.size()) {
           text_ += c;
         }
@@ -114,9 +126,10 @@ class CsvRecords {
     }
     ends.push_back(text_.size());
     std::size_t begin = 0;
-    for (const std::size_t end : ends) {
-      fields.push_back(std::string_view(text_).substr(begin, end - begin));
-      begin = end;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const std::string_view field = std::string_view(text_).substr(begin, ends[i] - begin);
+      fields.push_back(had_quotes[i] ? field : trimmed(field));
+      begin = ends[i];
     }
   }
 
@@ -131,17 +144,18 @@ class CsvRecords {
   std::string text_;
 };
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 bool parse_number(std::string_view text, double& value) {
   text = trimmed(text);
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto r = fast_float::from_chars(text.data(), text.data() + text.size(), value);
   return r.ec == std::errc() && r.ptr == text.data() + text.size() && std::isfinite(value) && !text.empty();
+}
+
+template <class Names>
+std::string names(const Names& columns) {
+  std::string text;
+  for (const auto& name : columns) text += fmt::format("{}{}", text.empty() ? "" : ", ", shown(name));
+  return text;
 }
 
 /// The labels of one column and their numbers, in order of appearance.
@@ -195,13 +209,13 @@ char delimiter_of(std::string_view head) {
   return best;
 }
 
-/// Which column a name or a number from 1 means.
+/// Which column a number from 1, or else a name, means.
 std::size_t column_of(const std::string& wanted, const std::vector<std::string>& header, const std::string& file) {
-  for (std::size_t i = 0; i < header.size(); ++i)
-    if (header[i] == wanted) return i;
   const auto number = as_integer(wanted);
   if (number && *number >= 1 && *number <= header.size()) return static_cast<std::size_t>(*number - 1);
-  throw file_error(file, 1, fmt::format("there is no column '{}'; there are {}", wanted, fmt::join(header, ", ")));
+  for (std::size_t i = 0; i < header.size(); ++i)
+    if (header[i] == wanted) return i;
+  throw file_error(file, 1, fmt::format("there is no column '{}'; there are {}", shown(wanted), names(header)));
 }
 
 CooTensor read(InputStream& input, const ReadOptions& options, const Context& context, ReadReport& report) {
@@ -221,14 +235,17 @@ CooTensor read(InputStream& input, const ReadOptions& options, const Context& co
       return frostt_dialect.read(input, options, context, report);
     }
     records.next(fields);
-    throw file_error(input.name(), 1,
-                     fmt::format("a CSV file needs --columns to say which columns are modes; there are {}",
-                                 fmt::join(fields, ", ")));
+    throw file_error(
+        input.name(), 1,
+        fmt::format("a CSV file needs --columns to say which columns are modes; there are {}", names(fields)));
   }
 
+  if (!options.dims.empty())
+    throw file_error(input.name(), 0,
+                     "the dims of a CSV file are the numbers of its labels; --dims cannot change them");
   if (!records.next(fields)) throw file_error(input.name(), 0, "holds no rows, expected a header and rows");
   std::vector<std::string> header;
-  for (const std::string_view f : fields) header.emplace_back(trimmed(f));
+  for (const std::string_view f : fields) header.emplace_back(f);
   if (header[0].starts_with("\xef\xbb\xbf")) header[0].erase(0, 3);  // a byte order mark
   std::vector<std::size_t> columns;
   for (const std::string& name : options.columns) columns.push_back(column_of(name, header, input.name()));
@@ -237,8 +254,8 @@ CooTensor read(InputStream& input, const ReadOptions& options, const Context& co
   const bool has_value = !options.value_column.empty();
   const std::size_t value_column = has_value ? column_of(options.value_column, header, input.name()) : 0;
   // Columns given by number: the first row is data when its value is a number.
-  const bool by_number = std::ranges::none_of(
-      options.columns, [&](const std::string& c) { return std::ranges::find(header, c) != header.end(); });
+  const bool by_number =
+      std::ranges::all_of(options.columns, [](const std::string& c) { return as_integer(c).has_value(); });
   double ignored = 0;
   const bool has_header = !(by_number && has_value && parse_number(header[value_column], ignored));
   bool waiting = !has_header;  // the first row, already taken
@@ -262,9 +279,13 @@ CooTensor read(InputStream& input, const ReadOptions& options, const Context& co
     double value = 1;
     if (has_value && !parse_number(fields[value_column], value))
       throw file_error(input.name(), records.line(),
-                       fmt::format("found '{}' in column '{}', expected a finite number",
-                                   fields[value_column].substr(0, 40), header[value_column]));
-    for (std::size_t m = 0; m < order; ++m) indices[m][count] = dictionaries[m].number_of(trimmed(fields[columns[m]]));
+                       fmt::format("found '{}' in column '{}', expected a finite number", shown(fields[value_column]),
+                                   header[value_column]));
+    if (options.precision == Precision::f32 && std::abs(value) > std::numeric_limits<float>::max())
+      throw file_error(
+          input.name(), records.line(),
+          fmt::format("found value {}, which f32 cannot hold (--precision f64 can)", shown(fields[value_column])));
+    for (std::size_t m = 0; m < order; ++m) indices[m][count] = dictionaries[m].number_of(fields[columns[m]]);
     values[count++] = value;
     if (count % 65536 == 0) context.report({"reading", input.consumed(), input.file_bytes().value_or(0), "bytes"});
   }

@@ -55,7 +55,7 @@ const Dialect& dialect_for_writing(std::string_view path) {
 }
 
 const Dialect& detect_dialect(InputStream& input) {
-  const std::string_view head = input.peek(head_bytes).substr(0, head_bytes);
+  const std::string_view head = head_of(input).text;
   const std::string extension = extension_of(input.path());
   for (const Dialect* d : all_dialects())
     if (d->detect(head, extension)) return *d;

@@ -11,11 +11,11 @@ namespace polyad::io {
 namespace {
 
 bool detect(std::string_view head, std::string_view) {
+  if (head.starts_with("# extended FROSTT format")) return true;
   const HeadLines lines(head, true);
   if (lines.size() < 2 || lines[0].tokens.size() != 2) return false;
   const auto order = as_integer(lines[0].tokens[0]);
   if (!order || !as_integer(lines[0].tokens[1])) return false;
-  if (head.starts_with("# extended FROSTT format")) return true;
   return lines.size() > 2 && lines[1].tokens.size() == *order && lines[2].tokens.size() == *order + 1;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "io/dialect.hpp"
+#include "io/shown.hpp"
 #include "io/text_writer.hpp"
 #include "polyad/error.hpp"
 
@@ -41,7 +42,7 @@ TextHeader header(InputStream& input, const ReadOptions& options, ReadReport& re
   h.layout.order = columns - 1;
   if (h.layout.order < 1)
     throw file_error(input.name(), first.number,
-                     fmt::format("found '{}', expected at least an index and a value", first.tokens[0].substr(0, 40)));
+                     fmt::format("found '{}', expected at least an index and a value", shown(first.tokens[0])));
   if (h.layout.order > max_order)
     throw file_error(input.name(), first.number,
                      fmt::format("found {} modes, expected at most {}", h.layout.order, max_order));

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
+#include "io/shown.hpp"
 #include "io/text_reader.hpp"
 #include "polyad/error.hpp"
 
@@ -49,16 +51,29 @@ HeadLines::HeadLines(std::string_view head, bool complete, char comment) {
   }
 }
 
+Head head_of(InputStream& input) {
+  // A file may begin with many comments; beyond this they are not worth reading twice.
+  constexpr std::size_t most = std::size_t{16} << 20U;
+  std::size_t wanted = head_bytes;
+  while (true) {
+    const std::string_view head = input.peek(wanted);
+    if (head.size() < wanted) return {head, true};
+    const bool begins_with_comment = head[0] == '#' || head[0] == '%';
+    if (!begins_with_comment || wanted >= most || HeadLines(head, false, head[0]).size() >= most_lines)
+      return {head, false};
+    wanted *= 4;
+  }
+}
+
 HeadLines head_lines(InputStream& input, char comment) {
-  const std::string_view head = input.peek(head_bytes);
-  return {head.substr(0, head_bytes), head.size() < head_bytes, comment};
+  const Head head = head_of(input);
+  return {head.text, head.complete, comment};
 }
 
 std::optional<std::uint64_t> as_integer(std::string_view token) {
-  if (token.empty() || token.size() > 19 || !std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; }))
-    return std::nullopt;
   std::uint64_t x = 0;
-  for (const char c : token) x = x * 10 + static_cast<std::uint64_t>(c - '0');
+  const auto [end, code] = std::from_chars(token.data(), token.data() + token.size(), x);
+  if (code != std::errc() || end != token.data() + token.size()) return std::nullopt;
   return x;
 }
 
@@ -69,7 +84,7 @@ std::vector<std::uint64_t> as_dims(const InputStream& input, const HeadLines::Li
     if (!dim || *dim == 0)
       throw file_error(input.name(), line.number,
                        fmt::format("found '{}' as the length of mode {}, expected a positive whole number",
-                                   token.substr(0, 40), dims.size() + 1));
+                                   shown(token), dims.size() + 1));
     dims.push_back(*dim);
   }
   return dims;

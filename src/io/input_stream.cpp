@@ -27,6 +27,11 @@ bool has_ending(std::string_view text, std::string_view ending) {
   return std::ranges::equal(text, ending, [](char a, char b) { return (a | 0x20) == (b | 0x20) || a == b; });
 }
 
+/// zstd files may begin with a frame of other data, marked 0x184D2A50 to 0x184D2A5F.
+bool is_skippable_frame(std::string_view head) {
+  return head.size() == 4 && (head[0] & 0xf0) == 0x50 && head.substr(1) == "\x2a\x4d\x18";
+}
+
 }  // namespace
 
 /// Turns compressed bytes into plain ones.
@@ -138,12 +143,13 @@ class InputStream::Zstd final : public Decoder {
   bool frame_done_ = false;
 };
 
-InputStream::InputStream(const std::string& path) : path_(path), name_(path == "-" ? "standard input" : path) {
+InputStream::InputStream(const std::string& path, std::function<bool()> cancelled)
+    : cancelled_(std::move(cancelled)), path_(path), name_(path == "-" ? "standard input" : path) {
   if (path == "-") {
     fd_ = dup(STDIN_FILENO);
     if (fd_ < 0) throw file_error(name_, 0, "is closed, expected a tensor");
   } else {
-    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    while ((fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC)) < 0 && errno == EINTR) stop_if_cancelled();
     if (fd_ < 0)
       throw file_error(
           name_, 0,
@@ -163,7 +169,7 @@ InputStream::InputStream(const std::string& path) : path_(path), name_(path == "
     if (head.starts_with("\x1f\x8b")) {
       compression_ = "gzip";
       decoder_ = std::make_unique<Gzip>(*this);
-    } else if (head.starts_with("\x28\xb5\x2f\xfd")) {
+    } else if (head.starts_with("\x28\xb5\x2f\xfd") || is_skippable_frame(head)) {
       compression_ = "zstd";
       decoder_ = std::make_unique<Zstd>(*this);
     } else if (!head.empty()) {
@@ -185,6 +191,11 @@ InputStream::~InputStream() {
   if (fd_ >= 0) close(fd_);
 }
 
+void InputStream::stop_if_cancelled() const {
+  if (cancelled_ && cancelled_())
+    throw Error(ErrorKind::cancelled, fmt::format("{}: stopped while waiting for it", name_));
+}
+
 std::size_t InputStream::read_file(void* to, std::size_t n) {
   if (raw_head_used_ < raw_head_.size()) {
     const std::size_t k = std::min(n, raw_head_.size() - raw_head_used_);
@@ -197,7 +208,10 @@ std::size_t InputStream::read_file(void* to, std::size_t n) {
   while (got < n) {
     const ssize_t k = ::read(fd_, static_cast<char*>(to) + got, n - got);
     if (k < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR) {
+        stop_if_cancelled();
+        continue;
+      }
       throw file_error(name_, 0, fmt::format("cannot be read: {}", std::strerror(errno)));
     }
     if (k == 0) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@ namespace polyad::io {
 /// plain file that becomes shorter while it is read is an Error, and so is a compressed one that ends early.
 class InputStream {
  public:
-  /// Opens a file, or standard input for "-".
-  explicit InputStream(const std::string& path);
+  /// Opens a file, or standard input for "-". A signal that comes while waiting for bytes makes it ask `cancelled`.
+  explicit InputStream(const std::string& path, std::function<bool()> cancelled = {});
   ~InputStream();
   InputStream(const InputStream&) = delete;
   InputStream& operator=(const InputStream&) = delete;
@@ -50,9 +51,11 @@ class InputStream {
   class Gzip;
   class Zstd;
 
+  void stop_if_cancelled() const;
   std::size_t read_file(void* to, std::size_t n);
   std::size_t read_decoded(void* to, std::size_t n);
 
+  std::function<bool()> cancelled_;
   std::string path_;
   std::string name_;
   std::string_view compression_;

@@ -96,6 +96,12 @@ bool fit(ModeLabels& labels, std::uint64_t dim, const std::string& path, std::ve
   return true;
 }
 
+/// Has the file exactly this content?
+bool holds(const fs::path& path, const std::string& text) {
+  InputStream file(path.string());
+  return file.total_bytes() == text.size() && file.peek(text.size() + 1) == text;
+}
+
 }  // namespace
 
 void attach_found_labels(CooTensor& x, const std::string& tensor_path, std::vector<std::string>& notes) {
@@ -143,8 +149,8 @@ void attach_given_labels(CooTensor& x, const std::vector<std::string>& files, st
   }
 }
 
-std::vector<std::string> write_label_files(const CooTensor& x, const std::string& tensor_path) {
-  std::vector<std::string> written;
+std::vector<Companion> label_files_of(const CooTensor& x, const std::string& tensor_path) {
+  std::vector<Companion> files;
   for (std::size_t m = 0; m < x.labels.size(); ++m) {
     const ModeLabels& labels = x.labels[m];
     if (labels.empty()) continue;
@@ -155,22 +161,16 @@ std::vector<std::string> write_label_files(const CooTensor& x, const std::string
       for (const char c : labels[i]) text += c == '\n' || c == '\r' ? ' ' : c;
       text += '\n';
     }
-    std::string mode_name = labels.name();
-    std::ranges::replace(mode_name, '/', '_');
+    std::string mode_name = labels.name().substr(0, 100);
+    std::ranges::replace_if(
+        mode_name, [](unsigned char c) { return c < 0x20 || c == '/' || c == 0x7f; }, '_');
     const std::string name = fmt::format("mode-{}{}{}.map", m + 1, mode_name.empty() ? "" : "-", mode_name);
     fs::path path = folder_of(tensor_path) / name;
-    if (std::error_code code; fs::exists(path, code)) {
-      InputStream old(path.string());
-      if (old.total_bytes() == text.size() && old.peek(text.size() + 1) == text) {
-        written.push_back(path.string());
-        continue;
-      }
+    if (std::error_code code; fs::exists(path, code) && !(fs::is_regular_file(path, code) && holds(path, text)))
       path = folder_of(tensor_path) / fmt::format("{}.{}", stem_of(tensor_path), name);
-    }
-    write_file(path.string(), text);
-    written.push_back(path.string());
+    files.push_back({path.string(), std::move(text)});
   }
-  return written;
+  return files;
 }
 
 }  // namespace polyad::io

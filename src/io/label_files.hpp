@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "polyad/coo_tensor.hpp"
+#include "polyad/io.hpp"
 
 namespace polyad::io {
 
@@ -16,8 +17,8 @@ void attach_found_labels(CooTensor& x, const std::string& tensor_path, std::vect
 /// Attaches the given label files ("" for none); too few labels are an Error.
 void attach_given_labels(CooTensor& x, const std::vector<std::string>& files, std::vector<std::string>& notes);
 
-/// Writes the labels beside the tensor as `mode-K-MODENAME.map`; a file of that name with other content is left alone
-/// and `NAME.mode-K-MODENAME.map` is written in its place. Returns the paths written.
-std::vector<std::string> write_label_files(const CooTensor& x, const std::string& tensor_path);
+/// The label files to write beside the tensor: `mode-K-MODENAME.map`; where a file of that name has other content, it
+/// is left alone and `NAME.mode-K-MODENAME.map` takes its place.
+[[nodiscard]] std::vector<Companion> label_files_of(const CooTensor& x, const std::string& tensor_path);
 
 }  // namespace polyad::io

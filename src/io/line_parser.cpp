@@ -7,25 +7,13 @@
 #include <limits>
 #include <vector>
 
+#include "io/shown.hpp"
+
 namespace polyad::io {
 
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
-/// A token as it can be shown in a message: short, without control characters.
-std::string shown(std::string_view token) {
-  std::string text;
-  for (const char c : token.substr(0, 40)) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      text += c;
-    }
-  }
-  if (token.size() > 40) text += "...";
-  return text;
-}
 
 /// The next token of the line, or an empty one at its end.
 std::string_view take_token(std::string_view& line, char separator) {

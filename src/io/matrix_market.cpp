@@ -6,6 +6,7 @@
 #include <string>
 
 #include "io/dialect.hpp"
+#include "io/shown.hpp"
 #include "io/text_writer.hpp"
 #include "polyad/error.hpp"
 
@@ -26,7 +27,7 @@ std::string lower(std::string_view text) {
 }
 
 TextHeader header(InputStream& input, const ReadOptions&, ReadReport&) {
-  const std::string_view head = input.peek(head_bytes);
+  const std::string_view head = head_of(input).text;
   const std::string first = lower(head.substr(0, std::min(head.find('\n'), std::size_t{200})));
   // The banner is itself a comment line for the line reader; its words come from here.
   const HeadLines words(first, true, '\0');
@@ -34,13 +35,14 @@ TextHeader header(InputStream& input, const ReadOptions&, ReadReport&) {
     throw file_error(input.name(), 1, "expected '%%MatrixMarket matrix coordinate real general' or the like");
   const auto& tokens = words[0].tokens;
   if (tokens[1] != "matrix" || tokens[2] != "coordinate")
-    throw file_error(input.name(), 1, fmt::format("found '{} {}', expected 'matrix coordinate'", tokens[1], tokens[2]));
+    throw file_error(input.name(), 1,
+                     fmt::format("found '{} {}', expected 'matrix coordinate'", shown(tokens[1]), shown(tokens[2])));
   TextHeader h;
   if (tokens[3] == "pattern") {
     h.layout.has_values = false;
   } else if (tokens[3] != "real" && tokens[3] != "integer" && tokens[3] != "double") {
     throw file_error(input.name(), 1,
-                     fmt::format("found values of type '{}', expected real, integer or pattern", tokens[3]));
+                     fmt::format("found values of type '{}', expected real, integer or pattern", shown(tokens[3])));
   }
   if (tokens[4] == "symmetric") {
     h.layout.symmetry = Symmetry::symmetric;
@@ -49,7 +51,7 @@ TextHeader header(InputStream& input, const ReadOptions&, ReadReport&) {
   } else if (tokens[4] != "general") {
     throw file_error(
         input.name(), 1,
-        fmt::format("found a matrix that is '{}', expected general, symmetric or skew-symmetric", tokens[4]));
+        fmt::format("found a matrix that is '{}', expected general, symmetric or skew-symmetric", shown(tokens[4])));
   }
   const HeadLines lines = head_lines(input, '%');
   if (lines.size() == 0)

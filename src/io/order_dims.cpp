@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "io/dialect.hpp"
+#include "io/shown.hpp"
 #include "io/text_writer.hpp"
 #include "polyad/error.hpp"
 
@@ -21,9 +22,8 @@ TextHeader header(InputStream& input, const ReadOptions&, ReadReport&) {
   if (lines.size() < 2) throw file_error(input.name(), 0, "ends in its header, expected an order and a line of dims");
   const auto order = lines[0].tokens.size() == 1 ? as_integer(lines[0].tokens[0]) : std::nullopt;
   if (!order || *order < 1 || *order > max_order)
-    throw file_error(
-        input.name(), lines[0].number,
-        fmt::format("found '{}' as the order, expected 1 to {}", lines[0].tokens[0].substr(0, 40), max_order));
+    throw file_error(input.name(), lines[0].number,
+                     fmt::format("found '{}' as the order, expected 1 to {}", shown(lines[0].tokens[0]), max_order));
   if (lines[1].tokens.size() != *order)
     throw file_error(input.name(), lines[1].number,
                      fmt::format("found {} dims, but the line before says order {}", lines[1].tokens.size(), *order));

@@ -29,9 +29,21 @@ std::string folder_of(const std::string& path) {
 
 /// A name beside `path` that nobody else uses: hidden, with the process and a random number in it.
 std::string hidden_name(const std::string& path) {
-  const std::filesystem::path p(path);
-  return (p.parent_path() / fmt::format(".{}.{}.{:08x}.part", p.filename().string(), getpid(), std::random_device{}()))
+  return (std::filesystem::path(path).parent_path() /
+          fmt::format(".polyad.{}.{:08x}.part", getpid(), std::random_device{}()))
       .string();
+}
+
+/// A link is written through, so that it stays a link, even one whose target is not there yet.
+std::string behind_links(std::string path) {
+  constexpr int most = 40;  // as the kernel
+  std::error_code code;
+  for (int i = 0; i < most && std::filesystem::is_symlink(path, code); ++i) {
+    const auto target = std::filesystem::read_symlink(path, code);
+    if (code) break;
+    path = (target.is_absolute() ? target : std::filesystem::path(path).parent_path() / target).string();
+  }
+  return path;
 }
 
 Error failure(const std::string& name, std::string_view what, int code) {
@@ -83,20 +95,18 @@ std::string_view without_compression(std::string_view path) {
   return path;
 }
 
-OutputFile::OutputFile(std::string path, Compression compression)
-    : path_(std::move(path)), name_(path_ == "-" ? "standard output" : path_), compression_(compression) {
+OutputFile::OutputFile(std::string path, Compression compression, std::function<bool()> cancelled)
+    : cancelled_(std::move(cancelled)),
+      path_(std::move(path)),
+      name_(path_ == "-" ? "standard output" : path_),
+      compression_(compression) {
   if (path_ == "-") {
     fd_ = dup(STDOUT_FILENO);
     direct_ = true;
     if (fd_ < 0) throw failure(name_, "cannot be written", errno);
     return;
   }
-  // A link is written through, so that it stays a link.
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(path_, ignored)) {
-    const auto target = std::filesystem::weakly_canonical(path_, ignored);
-    if (!target.empty()) path_ = target.string();
-  }
+  path_ = behind_links(std::move(path_));
   struct stat info = {};
   if (stat(path_.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) throw failure(name_, "cannot be written", EISDIR);
@@ -181,7 +191,11 @@ void OutputFile::write_all(const char* from, std::size_t n) {
   while (n > 0) {
     const ssize_t k = ::write(fd_, from, n);
     if (k < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR) {
+        if (cancelled_ && cancelled_())
+          throw Error(ErrorKind::cancelled, fmt::format("{}: stopped while it was written", name_));
+        continue;
+      }
       throw failure(name_, "cannot be written", errno);
     }
     from += k;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,9 @@ enum class Compression : std::uint8_t { none, gzip, zstd };
 /// process leaves nothing behind; where the file system has no such files, a hidden one that the destructor removes.
 class OutputFile {
  public:
-  /// Opens an output at path ("-": standard output, "/dev/..." is written directly).
-  OutputFile(std::string path, Compression compression);
+  /// Opens an output at path ("-": standard output, "/dev/..." is written directly). A signal that comes while waiting
+  /// makes it ask `cancelled`.
+  OutputFile(std::string path, Compression compression, std::function<bool()> cancelled = {});
   /// Removes what was not committed.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -47,13 +49,15 @@ class OutputFile {
   /// Bytes handed to write() so far.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
 
+  /// Hands what is buffered to the system.
+  void flush();
   /// Writes what is buffered and gives the file its name.
   void commit();
 
  private:
   void write_all(const char* from, std::size_t n);
-  void flush();
 
+  std::function<bool()> cancelled_;
   std::string path_;
   std::string name_;
   Compression compression_;

@@ -192,8 +192,8 @@ CooTensor PtnFile::tensor(const ReadOptions& options, const Context& context, Re
   if (options.index_base == 1)
     throw usage_error(fmt::format("{}: index base 1 was asked for, but .ptn files are always 0-based", name_));
   if (!options.dims.empty() && options.dims.size() != head_.dims.size())
-    throw usage_error(
-        fmt::format("{}: has {} modes but {} dims were given", name_, head_.dims.size(), options.dims.size()));
+    throw file_error(name_, 0,
+                     fmt::format("has {} modes but {} dims were given", head_.dims.size(), options.dims.size()));
   CooTensor x;
   x.dims = options.dims.empty() ? head_.dims : options.dims;
   x.sorted_by = head_.sorted_by;

@@ -2,6 +2,8 @@
 // The public read() and write(): find the dialect, hand over, attach or write the labels.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "io/dialect.hpp"
 #include "io/label_files.hpp"
 #include "io/mapped_file.hpp"
@@ -31,7 +33,7 @@ void attach_labels(CooTensor& x, const std::string& path, const ReadOptions& opt
 }  // namespace io
 
 ReadResult read_with_report(const std::string& path, const ReadOptions& options, const Context& context) {
-  io::InputStream input(path);
+  io::InputStream input(path, context.cancelled);
   ReadResult result;
   const io::Dialect& dialect = io::choose_dialect(input, options);
   result.report.dialect = dialect.name;
@@ -51,12 +53,25 @@ std::vector<std::string> write(const CooTensor& x, const std::string& path, cons
   const io::Dialect& dialect =
       options.dialect.empty() ? io::dialect_for_writing(path) : io::dialect_by_name(options.dialect);
   if (dialect.write == nullptr) throw usage_error(fmt::format("{}: '{}' can only be read", path, dialect.name));
-  io::OutputFile output(path, path == "-" ? io::Compression::none : io::compression_of(path));
+  io::OutputFile output(path, path == "-" ? io::Compression::none : io::compression_of(path), context.cancelled);
   dialect.write(x, output, options, context);
+
+  std::vector<Companion> companions = options.companions;
+  if (options.write_labels && !dialect.holds_labels && path != "-")
+    for (Companion& file : io::label_files_of(x, path)) companions.push_back(std::move(file));
+  // All are written before the first gets its name: what can fail has failed by then.
+  std::vector<std::unique_ptr<io::OutputFile>> others;
+  for (const Companion& file : companions) {
+    others.push_back(std::make_unique<io::OutputFile>(file.path, io::compression_of(file.path)));
+    others.back()->write(file.text);
+    others.back()->flush();
+  }
   output.commit();
   std::vector<std::string> written = {path};
-  if (options.write_labels && !dialect.holds_labels && path != "-")
-    for (std::string& file : io::write_label_files(x, path)) written.push_back(std::move(file));
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    others[i]->commit();
+    written.push_back(companions[i].path);
+  }
   return written;
 }
 

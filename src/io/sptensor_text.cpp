@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "io/sptensor_text.hpp"
+#include "io/shown.hpp"
 
 #include <fmt/format.h>
 
@@ -24,25 +25,23 @@ TextHeader sptensor_header(InputStream& input, std::optional<int> base) {
   if (lines[0].tokens.size() > 1) {
     const std::string_view word = lines[0].tokens[1];
     if (word != "indices-start-at-zero" && word != "indices-start-at-one")
-      throw file_error(
-          input.name(), lines[0].number,
-          fmt::format("found '{}', expected indices-start-at-zero or indices-start-at-one", word.substr(0, 40)));
+      throw file_error(input.name(), lines[0].number,
+                       fmt::format("found '{}', expected indices-start-at-zero or indices-start-at-one", shown(word)));
     base = word == "indices-start-at-zero" ? 0 : 1;
   }
   h.layout.base = base;
   h.layout.base_is_ambiguous = !base.has_value();
   const auto order = lines[1].tokens.size() == 1 ? as_integer(lines[1].tokens[0]) : std::nullopt;
   if (!order || *order < 1 || *order > max_order)
-    throw file_error(
-        input.name(), lines[1].number,
-        fmt::format("found '{}' as the order, expected 1 to {}", lines[1].tokens[0].substr(0, 40), max_order));
+    throw file_error(input.name(), lines[1].number,
+                     fmt::format("found '{}' as the order, expected 1 to {}", shown(lines[1].tokens[0]), max_order));
   if (lines[2].tokens.size() != *order)
     throw file_error(input.name(), lines[2].number,
                      fmt::format("found {} dims, but the header says order {}", lines[2].tokens.size(), *order));
   const auto nnz = lines[3].tokens.size() == 1 ? as_integer(lines[3].tokens[0]) : std::nullopt;
   if (!nnz)
     throw file_error(input.name(), lines[3].number,
-                     fmt::format("found '{}', expected the number of nonzeros", lines[3].tokens[0].substr(0, 40)));
+                     fmt::format("found '{}', expected the number of nonzeros", shown(lines[3].tokens[0])));
   h.layout.order = static_cast<int>(*order);
   h.layout.dims = as_dims(input, lines[2]);
   h.layout.nnz = nnz;

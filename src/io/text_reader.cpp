@@ -337,7 +337,7 @@ class Collector {
       grow(count_ + block.count, block);
       for (int m = 0; m < job_.layout.order; ++m) {
         const auto i = static_cast<std::size_t>(m);
-        std::visit([&](auto& to) { std::copy_n(parsed.indices(m), block.count, to.data() + count_); }, indices_[i]);
+        std::visit([&](auto& to) { copy_indices(parsed.indices(m), block.count, to.data() + count_); }, indices_[i]);
         low_[i] = std::min(low_[i], parsed.low[i]);
         high_[i] = std::max(high_[i], parsed.high[i]);
       }
@@ -407,14 +407,27 @@ class Collector {
     if (problems_->problems.size() < problems_->most) problems_->problems.push_back({true, line, std::move(sentence)});
   }
 
+  template <class From, class To>
+  static void copy_indices(const From* from, std::uint64_t count, To* to) {
+    if constexpr (sizeof(From) == sizeof(To)) {
+      std::copy_n(from, count, to);
+    } else {
+      std::transform(from, from + count, to, widened<To, From>);
+    }
+  }
+
+  /// A stored -1 (a written 0 while the base is taken as 1) stays "one before the first".
+  template <class To, class From>
+  static To widened(From index) {
+    return index == std::numeric_limits<From>::max() ? std::numeric_limits<To>::max() : static_cast<To>(index);
+  }
+
   void widen() {
     for (std::size_t i = 0; i < indices_.size(); ++i) {
       if (indices_[i].index() == 1) continue;
       auto& narrow = std::get<0>(indices_[i]);
       Buffer<std::uint64_t> wide(context_, narrow.size(), fmt::format("the index array of mode {}", i + 1));
-      for (std::uint64_t k = 0; k < count_; ++k)  // a written 0 stays "one before the first"
-        wide[k] = narrow[k] == std::numeric_limits<std::uint32_t>::max() ? std::numeric_limits<std::uint64_t>::max()
-                                                                         : narrow[k];
+      copy_indices(narrow.data(), count_, wide.data());
       indices_[i] = std::move(wide);
     }
   }
@@ -470,8 +483,10 @@ CooTensor run(InputStream& input, const Job& job, std::uint64_t first_line, cons
   };
   LineSource source(input);
   Collector<Value> collector(input, job, first_line, context, problems);
+  // A file of one block is not worth waking a team for.
+  const bool small = input.total_bytes().value_or(block_bytes) < block_bytes;
   cpu::ordered_pipeline<Item>(
-      context.thread_count(), [&](Item& item) { return source.next(item.block); },
+      small ? 1 : context.thread_count(), [&](Item& item) { return source.next(item.block); },
       [&](Item& item) {
         if (item.wide == nullptr && item.narrow.parse(job, item.block)) return;
         // An index that needs 64 bits: from here on this thread parses into wide arrays.

@@ -69,6 +69,15 @@ class HeadLines {
 /// How many bytes detection and header readers look at.
 inline constexpr std::size_t head_bytes = std::size_t{1} << 16U;
 
+/// The first bytes of a file.
+struct Head {
+  std::string_view text;
+  bool complete = false;  ///< it is the whole file
+};
+
+/// The first bytes of an input (looks, takes nothing): head_bytes, or more where those are nothing but comments.
+[[nodiscard]] Head head_of(InputStream& input);
+
 /// The head lines of an input (looks, takes nothing).
 [[nodiscard]] HeadLines head_lines(InputStream& input, char comment = '#');
 

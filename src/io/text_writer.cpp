@@ -30,7 +30,7 @@ void write_lines(const CooTensor& x, OutputFile& output, int base, const Context
   std::uint64_t next = 0;
   visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
     cpu::ordered_pipeline<Block>(
-        context.thread_count(),
+        v.nnz <= nonzeros_per_block ? 1 : context.thread_count(),
         [&](Block& block) {
           if (next == v.nnz) return false;
           block.begin = next;

@@ -121,8 +121,8 @@ TEST(Generate, SeedMatters) {
 // The bytes are a promise: the numbers were computed on x86-64 with g++ 12.
 TEST(Generate, StaysTheSame) {
   EXPECT_EQ(hash_of(generate(cases()[0], with(2))), 17929241551905416216U);
-  EXPECT_EQ(hash_of(generate(cases()[1], with(2))), 11506928363309177275U);
-  EXPECT_EQ(hash_of(generate(cases()[3], with(2))), 4133054813426715865U);
+  EXPECT_EQ(hash_of(generate(cases()[1], with(2))), 10693415628792961757U);
+  EXPECT_EQ(hash_of(generate(cases()[3], with(2))), 4299850993864945001U);
 }
 
 TEST(Generate, SinglePrecision) {

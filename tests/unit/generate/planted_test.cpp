@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "generate/random.hpp"
 #include "generate/supports.hpp"
 #include "polyad/error.hpp"
 #include "polyad/generate.hpp"
@@ -138,6 +139,17 @@ TEST(Planted, SameForEveryNumberOfThreads) {
   }
 }
 
+// The bytes are a promise: computed on x86-64 with g++ 12, noise included.
+TEST(Planted, StaysTheSame) {
+  const CooTensor x = generate_planted(options_of(cases()[0]), 4, 0.1, with(2)).tensor;
+  std::uint64_t h = 0;
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) {
+    for (int m = 0; m < x.order(); ++m) h = portable::mix(h ^ x.index(m, k));
+    h = portable::mix(h ^ std::bit_cast<std::uint64_t>(x.value(k)));
+  }
+  EXPECT_EQ(h, 16631159133531007378U);
+}
+
 TEST(Planted, NoiseHasTheStatedSize) {
   const Case& c = cases()[1];
   const CooTensor clean = generate_planted(options_of(c), c.rank, 0, with(2)).tensor;
@@ -192,6 +204,16 @@ TEST(SupportSizes, ProductAndProportion) {
   EXPECT_EQ(support_sizes(Sizes{4, 4}, 16), (Sizes{4, 4}));
   EXPECT_EQ(support_sizes(Sizes{9, 9, 9}, 1), (Sizes{1, 1, 1}));
   EXPECT_EQ(support_sizes(Sizes{std::uint64_t{1} << 40U, 10, 10}, 9000), (Sizes{1000, 3, 3}));
+}
+
+TEST(SupportSizes, ActiveLengthsHoldTheModel) {
+  using Sizes = std::vector<std::uint64_t>;
+  using synthetic::active_lengths;
+  EXPECT_EQ(active_lengths(Sizes{1000, 1000, 1000}, 8000, 1), (Sizes{80, 80, 80}));  // supports of 20
+  EXPECT_EQ(active_lengths(Sizes{30, 1000, 1000}, 8000, 8), (Sizes{16, 72, 76}));    // 3 x 18 x 19, and 2 * rank
+  EXPECT_EQ(active_lengths(Sizes{14, 12, 10, 9, 8}, 20000, 4), (Sizes{14, 12, 10, 9, 8}));
+  const Sizes many = active_lengths(Sizes{5, 2000, 30}, 60000, 64);
+  EXPECT_GE(many[0] * many[1] * many[2], 120000U);
 }
 
 // Ten blocks of a tenth each cover 1 - 0.9^10 of the cells.
