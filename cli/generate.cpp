@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <charconv>
+#include <string>
+#include <vector>
 
 #include "session.hpp"
 #include "verb.hpp"

@@ -55,10 +55,11 @@ void install_signal_handlers() {
 }
 
 void fill_standard_descriptors() {
-  int fd = 0;
-  while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // In the wrong direction, so that using it is still the error it was.
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
   }
-  if (fd >= 0) close(fd);
 }
 
 int caught_signal() noexcept { return caught.load(); }

@@ -7,7 +7,7 @@ namespace polyad::cli {
 /// Installs the handlers. A second Ctrl-C ends the program at once.
 void install_signal_handlers();
 
-/// Opens /dev/null where standard input, output or error is closed: else a tensor could become "standard error".
+/// Occupies standard input, output or error where it is closed: else a tensor could become "standard error".
 void fill_standard_descriptors();
 
 /// SIGINT or SIGTERM if one came, else 0.

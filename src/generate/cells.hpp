@@ -3,6 +3,8 @@
 /// sorted sets of them. Tensors here are sets: their values are 0 until the end.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "backends/cpu/threads.hpp"
 #include "generate/cells.hpp"

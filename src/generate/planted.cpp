@@ -3,7 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "backends/cpu/threads.hpp"
 #include "generate/bijection.hpp"

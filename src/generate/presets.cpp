@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "polyad/generate.hpp"
 
+#include <utility>
+
 namespace polyad {
 
 namespace {

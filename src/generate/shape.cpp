@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "generate/cells.hpp"
 #include "polyad/error.hpp"

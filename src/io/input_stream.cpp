@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -196,6 +197,17 @@ void InputStream::stop_if_cancelled() const {
     throw Error(ErrorKind::cancelled, fmt::format("{}: stopped while waiting for it", name_));
 }
 
+void InputStream::wait_for_bytes() const {
+  // A signal may go to another thread than the one that waits here, so the question is asked now and then.
+  constexpr int milliseconds = 200;
+  pollfd ready = {fd_, POLLIN, 0};
+  while (true) {
+    const int n = poll(&ready, 1, milliseconds);
+    if (n > 0 || (n < 0 && errno != EINTR)) return;  // read() will say what is wrong
+    stop_if_cancelled();
+  }
+}
+
 std::size_t InputStream::read_file(void* to, std::size_t n) {
   if (raw_head_used_ < raw_head_.size()) {
     const std::size_t k = std::min(n, raw_head_.size() - raw_head_used_);
@@ -206,6 +218,7 @@ std::size_t InputStream::read_file(void* to, std::size_t n) {
   }
   std::size_t got = 0;
   while (got < n) {
+    if (!file_bytes_) wait_for_bytes();
     const ssize_t k = ::read(fd_, static_cast<char*>(to) + got, n - got);
     if (k < 0) {
       if (errno == EINTR) {

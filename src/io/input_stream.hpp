@@ -52,6 +52,7 @@ class InputStream {
   class Zstd;
 
   void stop_if_cancelled() const;
+  void wait_for_bytes() const;
   std::size_t read_file(void* to, std::size_t n);
   std::size_t read_decoded(void* to, std::size_t n);
 

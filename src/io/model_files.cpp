@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "backends/cpu/ordered_pipeline.hpp"
 #include "io/output_file.hpp"
