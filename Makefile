@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # make demo, make test: all that a fresh Debian 12 needs comes with them. The build itself is CMake's (CMakePresets.json).
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test bench fuzz asan tsan lint format install clean
+.PHONY: help deps configure build demo test bench fuzz asan tsan lint format install clean
 
 PREFIX ?= /usr/local
 
@@ -11,11 +11,14 @@ help:            ## this list
 deps:            ## install the Debian packages that are missing (packages.txt)
 	@scripts/install-packages
 
-build: deps      ## build/polyad, the libraries, the unit tests
+configure: deps
 	@cmake --preset release -Wno-dev --log-level=NOTICE
+
+build: configure ## build/polyad, the libraries, the unit tests
 	@cmake --build --preset release
 
-demo: build      ## look at the bundled tensor
+demo: configure  ## build the tool and look at the bundled tensor
+	@cmake --build --preset release --target polyad_tool
 	build/polyad info data/kjv-words/kjv-words.tns.gz
 
 test: build      ## every test; tests/run unit cli runs parts

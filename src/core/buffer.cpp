@@ -32,9 +32,9 @@ std::size_t rounded(std::size_t bytes) {
               fmt::format("{} needs {}, which this machine does not give", purpose, readable_bytes(bytes)));
 }
 
-void* map(std::size_t bytes, std::string_view purpose) {
-  if (bytes < huge_from) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void* map(std::size_t bytes, std::string_view purpose, Paging paging) {
+  if (bytes < huge_from || paging == Paging::plain) {
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) out_of_memory(bytes, purpose);
     return p;
   }
@@ -53,8 +53,8 @@ void* map(std::size_t bytes, std::string_view purpose) {
 
 }  // namespace
 
-Pages::Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose)
-    : budget_(std::move(budget)) {
+Pages::Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging)
+    : budget_(std::move(budget)), paging_(paging) {
   resize(bytes, purpose);
 }
 
@@ -81,6 +81,7 @@ void Pages::swap(Pages& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(capacity_, other.capacity_);
+  std::swap(paging_, other.paging_);
 }
 
 void Pages::resize(std::size_t bytes, std::string_view purpose) {
@@ -89,7 +90,7 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
       bytes_ = bytes;
       return;
     }
-    Pages copy(nullptr, bytes, purpose);
+    Pages copy(nullptr, bytes, purpose, paging_);
     if (bytes_ > 0) std::memcpy(copy.data_, data_, bytes_);
     swap(copy);
     return;
@@ -109,9 +110,9 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
       } else if (bytes < bytes_) {
         std::memset(static_cast<char*>(data_) + bytes, 0, bytes_ - bytes);
       }
-    } else if (capacity_ < map_from || (capacity_ < huge_from && wanted >= huge_from)) {
+    } else if (capacity_ < map_from || (capacity_ < huge_from && wanted >= huge_from && paging_ == Paging::huge)) {
       // Small becomes mapped, or becomes large enough for huge pages: a copy of little.
-      void* p = map(wanted, purpose);
+      void* p = map(wanted, purpose, paging_);
       if (data_ != nullptr) std::memcpy(p, data_, bytes_);
       release();
       data_ = p;

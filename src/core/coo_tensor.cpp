@@ -27,15 +27,15 @@ CooTensor make_coo(std::vector<std::uint64_t> dims, std::uint64_t nnz, Precision
   for (int m = 0; m < x.order(); ++m) {
     const std::string purpose = fmt::format("the index array of mode {}", m + 1);
     if (width == IndexWidth::u32) {
-      x.indices.emplace_back(Buffer<std::uint32_t>(context, nnz, purpose));
+      x.indices.emplace_back(Buffer<std::uint32_t>(context, nnz, purpose, Paging::plain));
     } else {
-      x.indices.emplace_back(Buffer<std::uint64_t>(context, nnz, purpose));
+      x.indices.emplace_back(Buffer<std::uint64_t>(context, nnz, purpose, Paging::plain));
     }
   }
   if (precision == Precision::f32) {
-    x.values = Buffer<float>(context, nnz, "the array of values");
+    x.values = Buffer<float>(context, nnz, "the array of values", Paging::plain);
   } else {
-    x.values = Buffer<double>(context, nnz, "the array of values");
+    x.values = Buffer<double>(context, nnz, "the array of values", Paging::plain);
   }
   return x;
 }

@@ -17,13 +17,24 @@
 namespace polyad::io {
 
 /// Bytes that must be readable after the end of any text given to these functions.
-inline constexpr std::size_t text_padding = 64;
+inline constexpr std::size_t text_padding = 128;
 
 inline constexpr double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                            1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 inline constexpr std::uint64_t integer_powers_of_ten[] = {1,      10,      100,      1000,     10000,
                                                           100000, 1000000, 10000000, 100000000};
+
+/// Below this every integer is a T.
+template <class T>
+inline constexpr std::uint64_t exact_integers = std::uint64_t{1} << static_cast<unsigned>(std::numeric_limits<T>::digits);
+
+/// The value of 8 digits in v, the first in the lowest byte; bytes of zero count as digits 0.
+inline std::uint64_t eight_digits_value(std::uint64_t v) {
+  v = (v & 0x0F0F0F0F0F0F0F0FU) * 2561 >> 8U;
+  v = (v & 0x00FF00FF00FF00FFU) * 6553601 >> 16U;
+  return (v & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
+}
 
 /// Up to 8 digits at p. Returns how many (0..8) and sets x to their value: one load and three multiplications, without
 /// a branch per digit (a loop over the digits mispredicts at the end of almost every number).
@@ -38,10 +49,7 @@ inline unsigned eight_digits(const char* p, std::uint64_t& x) {
     x = 0;
     return 0;
   }
-  v <<= 64 - 8 * n;
-  v = (v & 0x0F0F0F0F0F0F0F0FU) * 2561 >> 8U;
-  v = (v & 0x00FF00FF00FF00FFU) * 6553601 >> 16U;
-  x = (v & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
+  x = eight_digits_value(v << (64 - 8 * n));
   return n;
 }
 
@@ -72,7 +80,6 @@ inline const char* parse_value(const char* p, const char* end, T& value) {
   std::uint64_t mantissa = 0;
   const unsigned n = eight_digits(q, whole);
   // Clinger's fast path: mantissa and power of ten both exact, one correctly rounded division.
-  constexpr std::uint64_t exact = std::uint64_t{1} << static_cast<unsigned>(std::numeric_limits<T>::digits);
   if (n > 0 && n < 8) {
     q += n;
     unsigned decimals = 0;
@@ -85,7 +92,7 @@ inline const char* parse_value(const char* p, const char* end, T& value) {
     } else {
       mantissa = whole;
     }
-    if (decimals < 8 && mantissa < exact && (*q == '\n' || *q == ' ' || *q == '\r' || *q == '\t')) {
+    if (decimals < 8 && mantissa < exact_integers<T> && (*q == '\n' || *q == ' ' || *q == '\r' || *q == '\t')) {
       const T magnitude = static_cast<T>(mantissa) / static_cast<T>(powers_of_ten[decimals]);
       value = negative ? -magnitude : magnitude;
       return q;

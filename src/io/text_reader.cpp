@@ -6,16 +6,20 @@
 #include "io/text_reader.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <variant>
 
 #include "backends/cpu/ordered_pipeline.hpp"
 #include "io/line_parser.hpp"
+#include "io/line_window.hpp"
 #include "io/text_numbers.hpp"
 #include "polyad/error.hpp"
 
@@ -42,6 +46,7 @@ struct Block {
   std::optional<std::uint64_t> first_zero;  // first nonzero with an index 0, while the base is not known
   std::optional<std::uint64_t> first_edge;  // first nonzero with an index equal to its dim, likewise
   std::uint64_t at_file_byte = 0;
+  std::uint64_t place = 0;  // of its first nonzero in the tensor
 };
 
 /// Cuts the stream into blocks of whole lines.
@@ -153,48 +158,67 @@ class BlockParser {
     prepare(job, block);
     const int order = job.layout.order;
     const char* const end = block.text.get() + block.bytes;
-    const char* line = block.text.get();
-    std::size_t k = 0;
+    std::array<Index*, max_order> out = {};
+    for (std::size_t m = 0; m < indices_.size(); ++m) out[m] = indices_[m].get();
+    WindowRun<Index, Value> run = {.line = block.text.get(),
+                                   .end = end,
+                                   .separator = job.layout.separator,
+                                   .offset = static_cast<Index>(job.offset),
+                                   .indices = out.data(),
+                                   .values = values_.get(),
+                                   .count = 0,
+                                   .low = low.data(),
+                                   .high = high.data()};
     std::array<std::uint64_t, max_order> row;
     Value value = 1;
-    const auto offset = static_cast<Index>(job.offset);
-    while (line < end) {
-      const char* p = fast_line(job.layout, line, end, row.data(), value);
-      if (p == nullptr) {
-        const char* line_end = static_cast<const char*>(std::memchr(line, '\n', static_cast<std::size_t>(end - line)));
-        LineResult result =
-            careful_line(job.layout, {line, static_cast<std::size_t>(line_end - line)}, row.data(), value);
-        p = line_end + 1;
-        if (block.ends_in_long_line && p == end)
+    while (run.line < end) {
+      if (job.layout.has_values) {
+        const std::uint64_t before = run.count;
+        parse_plain_lines(order, run);
+        for (std::uint64_t k = before; k < run.count; ++k, ++block.lines)
+          if (job.collecting) block.line_of.push_back(static_cast<std::uint32_t>(block.lines));
+        if (run.line == end) break;
+      }
+      const char* next = fast_line(job.layout, run.line, end, row.data(), value);
+      LineResult result = {LineKind::nonzero, {}};
+      if (next == nullptr) {
+        const auto* line_end =
+            static_cast<const char*>(std::memchr(run.line, '\n', static_cast<std::size_t>(end - run.line)));
+        next = line_end + 1;
+        if (block.ends_in_long_line && next == end) {
           result = {LineKind::wrong,
                     fmt::format("found a line of more than {} bytes, expected a line end", longest_line)};
-        if (result.kind != LineKind::nonzero) {
-          if (result.kind == LineKind::wrong) note(job, block, block.lines, std::move(result.sentence));
-          ++block.lines;
-          line = p;
-          if (result.kind == LineKind::wrong && !job.collecting) break;
-          continue;
+        } else {
+          result =
+              careful_line(job.layout, {run.line, static_cast<std::size_t>(line_end - run.line)}, row.data(), value);
         }
       }
-      for (int m = 0; m < order; ++m) {
-        const std::uint64_t x = row[static_cast<std::size_t>(m)];
-        if constexpr (sizeof(Index) == 4) {
-          if (x >= std::numeric_limits<Index>::max()) return false;
+      run.line = next;
+      if (result.kind == LineKind::nonzero) {
+        for (std::size_t m = 0; m < indices_.size(); ++m) {
+          const std::uint64_t x = row[m];
+          if constexpr (sizeof(Index) == 4) {
+            if (x >= std::numeric_limits<Index>::max()) return false;
+          }
+          out[m][run.count] = static_cast<Index>(static_cast<Index>(x) - run.offset);
+          low[m] = std::min(low[m], x);
+          high[m] = std::max(high[m], x);
         }
-        indices_[static_cast<std::size_t>(m)][k] = static_cast<Index>(static_cast<Index>(x) - offset);
+        values_[run.count++] = value;
+        if (job.collecting) block.line_of.push_back(static_cast<std::uint32_t>(block.lines));
+      } else if (result.kind == LineKind::wrong) {
+        note(job, block, block.lines, std::move(result.sentence));
+        if (!job.collecting) break;
       }
-      values_[k] = value;
-      if (job.collecting) block.line_of.push_back(static_cast<std::uint32_t>(block.lines));
-      ++k;
       ++block.lines;
-      line = p;
     }
-    block.count = k;
+    block.count = run.count;
     check_ranges(job, block);
     return true;
   }
 
-  std::array<std::uint64_t, max_order> low = {};  // smallest and largest index of the block as written
+  // Smallest and largest index of the block, as written.
+  std::array<std::uint64_t, max_order> low = {};
   std::array<std::uint64_t, max_order> high = {};
 
   [[nodiscard]] const Index* indices(int mode) const { return indices_[static_cast<std::size_t>(mode)].get(); }
@@ -210,6 +234,8 @@ class BlockParser {
     block.first_zero.reset();
     block.first_edge.reset();
     block.wide = sizeof(Index) == 8;
+    low.fill(std::numeric_limits<std::uint64_t>::max());
+    high.fill(0);
     // The shortest line: a digit and a separator per number.
     const auto order = static_cast<std::size_t>(job.layout.order);
     const std::size_t most = block.bytes / (2 * (order + (job.layout.has_values ? 1 : 0))) + 1;
@@ -231,28 +257,16 @@ class BlockParser {
     return static_cast<Index>(indices_[mode][k] + static_cast<Index>(job.offset));  // a stored -1 is a written 0
   }
 
-  /// Finds the range of every mode in one vectorisable pass, and looks at single nonzeros only if something is out of
-  /// it.
+  /// Looks at single nonzeros only if the range of a mode asks for it.
   void check_ranges(const Job& job, Block& block) {
     if (block.count == 0) return;
-    const auto offset = static_cast<Index>(job.offset);
     const TextLayout& layout = job.layout;
     bool out_of_range = false;
     for (std::size_t m = 0; m < indices_.size(); ++m) {
-      const Index* a = indices_[m].get();
-      Index lo = std::numeric_limits<Index>::max();
-      Index hi = 0;
-      for (std::size_t k = 0; k < block.count; ++k) {
-        const auto x = static_cast<Index>(a[k] + offset);
-        lo = x < lo ? x : lo;
-        hi = x > hi ? x : hi;
-      }
-      low[m] = lo;
-      high[m] = hi;
-      out_of_range = out_of_range || lo < job.lowest || hi > job.highest[m];
+      out_of_range = out_of_range || low[m] < job.lowest || high[m] > job.highest[m];
       if (layout.base) continue;
-      if (lo == 0) note_first(block.first_zero, first_with(job, m, block.count, 0));
-      if (!layout.dims.empty() && hi == layout.dims[m])
+      if (low[m] == 0) note_first(block.first_zero, first_with(job, m, block.count, 0));
+      if (!layout.dims.empty() && high[m] == layout.dims[m])
         note_first(block.first_edge, first_with(job, m, block.count, layout.dims[m]));
     }
     if (out_of_range) drop_out_of_range(job, block);
@@ -308,7 +322,6 @@ class Collector {
             ProblemCollector* problems)
       : input_(input), job_(job), context_(context), problems_(problems), next_line_(first_line) {
     for (int m = 0; m < job.layout.order; ++m) indices_.emplace_back(Buffer<std::uint32_t>());
-    low_.fill(std::numeric_limits<std::uint64_t>::max());
   }
 
   template <class Index>
@@ -333,19 +346,35 @@ class Collector {
       if (const auto promised = job_.layout.nnz; promised && count_ <= *promised && count_ + block.count > *promised)
         fail(line_of(*promised - count_),
              fmt::format("found more nonzeros than the {} that the header promised", *promised));
-      if (sizeof(Index) == 8) widen();
-      grow(count_ + block.count, block);
+      if (sizeof(Index) == 8 || count_ + block.count > capacity_) {
+        const std::unique_lock no_copies(arrays_);
+        if (sizeof(Index) == 8) widen();
+        grow(count_ + block.count, block);
+      }
+      block.place = count_;
       for (int m = 0; m < job_.layout.order; ++m) {
         const auto i = static_cast<std::size_t>(m);
-        std::visit([&](auto& to) { copy_indices(parsed.indices(m), block.count, to.data() + count_); }, indices_[i]);
-        low_[i] = std::min(low_[i], parsed.low[i]);
         high_[i] = std::max(high_[i], parsed.high[i]);
       }
-      std::copy_n(parsed.values(), block.count, values_.data() + count_);
       count_ += block.count;
     }
     next_line_ += block.lines;
     context_.report({"reading", block.at_file_byte, input_.file_bytes().value_or(0), "bytes"});
+  }
+
+  /// Copies a block to the place that append() gave it; by many threads at once. Most of it is the kernel's work of
+  /// giving fresh pages, which is asked for in one call per array.
+  template <class Index>
+  void copy(const Block& block, const BlockParser<Index, Value>& parsed) {
+    const std::shared_lock arrays_stay(arrays_);
+    const auto place = [&](auto* to, const auto* from) {
+      to += block.place;
+      populate(to, block.count * sizeof(*to));
+      copy_elements(from, block.count, to);
+    };
+    for (int m = 0; m < job_.layout.order; ++m)
+      std::visit([&](auto& to) { place(to.data(), parsed.indices(m)); }, indices_[static_cast<std::size_t>(m)]);
+    place(values_.data(), parsed.values());
   }
 
   CooTensor finish(ReadReport& report) {
@@ -408,12 +437,21 @@ class Collector {
   }
 
   template <class From, class To>
-  static void copy_indices(const From* from, std::uint64_t count, To* to) {
+  static void copy_elements(const From* from, std::uint64_t count, To* to) {
     if constexpr (sizeof(From) == sizeof(To)) {
       std::copy_n(from, count, to);
     } else {
       std::transform(from, from + count, to, widened<To, From>);
     }
+  }
+
+  /// Asks for the pages of a range at once; where the kernel cannot (before 5.14), they come one by one as they are
+  /// touched.
+  static void populate(void* begin, std::size_t bytes) {
+    constexpr std::uintptr_t page = 4096;
+    const auto first = reinterpret_cast<std::uintptr_t>(begin) / page * page;
+    const auto last = reinterpret_cast<std::uintptr_t>(begin) + bytes;
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
   }
 
   /// A stored -1 (a written 0 while the base is taken as 1) stays "one before the first".
@@ -426,8 +464,9 @@ class Collector {
     for (std::size_t i = 0; i < indices_.size(); ++i) {
       if (indices_[i].index() == 1) continue;
       auto& narrow = std::get<0>(indices_[i]);
-      Buffer<std::uint64_t> wide(context_, narrow.size(), fmt::format("the index array of mode {}", i + 1));
-      copy_indices(narrow.data(), count_, wide.data());
+      Buffer<std::uint64_t> wide(context_, narrow.size(), fmt::format("the index array of mode {}", i + 1),
+                                 Paging::plain);
+      copy_elements(narrow.data(), count_, wide.data());
       indices_[i] = std::move(wide);
     }
   }
@@ -450,11 +489,11 @@ class Collector {
     for (int m = 0; m < job_.layout.order; ++m)
       std::visit(
           [&](auto& b) {
-            if (b.empty()) b = std::remove_reference_t<decltype(b)>(context_, 0, "");
+            if (b.empty()) b = std::remove_reference_t<decltype(b)>(context_, 0, "", Paging::plain);
             b.resize(capacity_, fmt::format("the index array of mode {}", m + 1));
           },
           indices_[static_cast<std::size_t>(m)]);
-    if (values_.empty()) values_ = Buffer<Value>(context_, 0, "");
+    if (values_.empty()) values_ = Buffer<Value>(context_, 0, "", Paging::plain);
     values_.resize(capacity_, "the array of values");
   }
 
@@ -465,9 +504,9 @@ class Collector {
   std::uint64_t next_line_;
   std::uint64_t count_ = 0;
   std::uint64_t capacity_ = 0;
+  std::shared_mutex arrays_;  // shared: copying into them; alone: moving them
   std::vector<IndexBuffer> indices_;
   Buffer<Value> values_;
-  std::array<std::uint64_t, max_order> low_ = {};
   std::array<std::uint64_t, max_order> high_ = {};
   std::optional<std::uint64_t> zero_line_;
   std::optional<std::uint64_t> edge_line_;
@@ -498,6 +537,13 @@ CooTensor run(InputStream& input, const Job& job, std::uint64_t first_line, cons
           collector.append(item.block, *item.wide);
         } else {
           collector.append(item.block, item.narrow);
+        }
+      },
+      [&](Item& item) {
+        if (item.block.wide) {
+          collector.copy(item.block, *item.wide);
+        } else {
+          collector.copy(item.block, item.narrow);
         }
       });
   return collector.finish(report);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/// \file produce (one at a time, in order) -> work (in parallel) -> commit (one at a time, in the order of produce).
-/// Reading text, decompressing and writing all run through it: while one thread decompresses or writes, the others
-/// parse or format. Results and errors are those of a sequential run, whatever the number of threads.
+/// \file produce (one at a time, in order) -> work (in parallel) -> commit (one at a time, in the order of produce) ->
+/// finish (in parallel). Reading text, decompressing and writing all run through it: while one thread decompresses or
+/// writes, the others parse or format. Results and errors are those of a sequential run, whatever the number of
+/// threads.
 #pragma once
 
 #include <condition_variable>
@@ -16,9 +17,11 @@ namespace polyad::cpu {
 /// \param produce bool(Item&): fills the next item, false at the end
 /// \param work void(Item&): called in parallel for different items
 /// \param commit void(Item&): called in the order of produce
+/// \param finish void(Item&): called after the item's commit, in parallel again
 /// Every thread keeps one Item and uses it again. The earliest failure in the order of items is rethrown.
-template <class Item, class Produce, class Work, class Commit>
-void ordered_pipeline(int threads, const Produce& produce, const Work& work, const Commit& commit) {
+template <class Item, class Produce, class Work, class Commit, class Finish>
+void ordered_pipeline(int threads, const Produce& produce, const Work& work, const Commit& commit,
+                      const Finish& finish) {
   std::mutex source;
   std::mutex order;
   std::condition_variable turn_changed;
@@ -74,8 +77,16 @@ void ordered_pipeline(int threads, const Produce& produce, const Work& work, con
         finished = true;
         std::rethrow_exception(failure);
       }
+      lock.unlock();
+      finish(item);
     }
   });
+}
+
+/// The same without a last stage.
+template <class Item, class Produce, class Work, class Commit>
+void ordered_pipeline(int threads, const Produce& produce, const Work& work, const Commit& commit) {
+  ordered_pipeline<Item>(threads, produce, work, commit, [](Item&) {});
 }
 
 }  // namespace polyad::cpu
