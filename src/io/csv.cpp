@@ -329,7 +329,7 @@ void write(const CooTensor& x, OutputFile& output, const WriteOptions&, const Co
     line += ',';
   }
   output.write(line + "value\n");
-  char number[40];
+  char number[64];
   for (std::uint64_t k = 0; k < x.nnz(); ++k) {
     line.clear();
     for (int m = 0; m < x.order(); ++m) {

@@ -7,6 +7,7 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <concepts>
@@ -27,7 +28,8 @@ inline constexpr std::uint64_t integer_powers_of_ten[] = {1,      10,      100, 
 
 /// Below this every integer is a T.
 template <class T>
-inline constexpr std::uint64_t exact_integers = std::uint64_t{1} << static_cast<unsigned>(std::numeric_limits<T>::digits);
+inline constexpr std::uint64_t exact_integers =
+    std::uint64_t{1} << static_cast<unsigned>(std::numeric_limits<T>::digits);
 
 /// The value of 8 digits in v, the first in the lowest byte; bytes of zero count as digits 0.
 inline std::uint64_t eight_digits_value(std::uint64_t v) {
@@ -105,37 +107,61 @@ inline const char* parse_value(const char* p, const char* end, T& value) {
   return result.ptr;
 }
 
+/// The four digits of each number below 10^4, the first in the lowest byte, as numbers 0 to 9.
+inline constexpr auto four_digits = [] {
+  std::array<std::uint32_t, 10000> table = {};
+  for (std::uint32_t x = 0; x < 10000; ++x)
+    table[x] = x / 1000 | x / 100 % 10 << 8U | x / 10 % 10 << 16U | x % 10 << 24U;
+  return table;
+}();
+
+/// The 8 digits of x < 10^8, likewise. Two look-ups are half the time of computing them.
+inline std::uint64_t digits_of(std::uint64_t x) {
+  return four_digits[x / 10000] | static_cast<std::uint64_t>(four_digits[x % 10000]) << 32U;
+}
+
+/// Writes 8 bytes, the lowest first.
+inline void store_word(char* p, std::uint64_t v) {
+  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
+  std::memcpy(p, &v, 8);
+}
+
 /// Writes an unsigned integer at p (room for 20 bytes) and returns the end.
 inline char* format_index(char* p, std::uint64_t x) {
+  constexpr std::uint64_t zeros = 0x3030303030303030U;
+  if (x < 100'000'000) {
+    const std::uint64_t digits = digits_of(x);
+    // Leading zeros are the low bytes; of 0 itself the last digit stays.
+    const auto leading = static_cast<unsigned>(std::countr_zero(digits | std::uint64_t{1} << 56U)) / 8;
+    store_word(p, (digits | zeros) >> (8 * leading));
+    return p + (8 - leading);
+  }
   const fmt::format_int digits(x);
   std::memcpy(p, digits.data(), digits.size());
   return p + digits.size();
 }
 
-/// Writes the shortest decimal that reads back to the same bits at p (room for 32 bytes) and returns the end.
+/// Writes the shortest decimal that reads back to the same bits at p (room for 40 bytes) and returns the end.
 template <std::floating_point T>
 inline char* format_value(char* p, T value) {
   // Most real data are integers or have few decimals: value * 10^4 is then an integer k with k / 10^4 == value, and the
-  // decimal k / 10^4 without trailing zeros is unique. Four times as fast as the general algorithm.
+  // decimal k / 10^4 without trailing zeros is unique. Several times as fast as the general algorithm.
   const double scaled = static_cast<double>(value) * 1e4;
-  if (std::abs(scaled) < 1e15 && scaled != 0) {
+  constexpr double most = std::same_as<T, double> ? 1e15 : 1e7;
+  if (std::abs(scaled) < most && scaled != 0) {
     const auto k = static_cast<std::int64_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
-    if (static_cast<T>(static_cast<double>(k) / 1e4) == value &&
-        (std::same_as<T, double> || std::abs(k) < 10'000'000)) {
-      if (k < 0) *p++ = '-';
+    if (static_cast<T>(static_cast<double>(k) / 1e4) == value) {
+      *p = '-';
+      p += k < 0 ? 1 : 0;
       const auto magnitude = static_cast<std::uint64_t>(k < 0 ? -k : k);
       p = format_index(p, magnitude / 10000);
-      if (auto rest = static_cast<unsigned>(magnitude % 10000); rest != 0) {
-        *p++ = '.';
-        unsigned digits = 4;
-        while (rest % 10 == 0) {
-          rest /= 10;
-          --digits;
-        }
-        for (unsigned i = digits; i-- > 0; rest /= 10) p[i] = static_cast<char>('0' + rest % 10);
-        p += digits;
-      }
-      return p;
+      const std::uint64_t rest = magnitude % 10000;
+      if (rest == 0) return p;
+      const std::uint64_t digits = four_digits[rest];
+      const auto trailing = static_cast<unsigned>(std::countl_zero(digits << 32U)) / 8;
+      *p++ = '.';
+      store_word(p, digits | 0x30303030U);
+      return p + (4 - trailing);
     }
   }
   return fmt::format_to(p, FMT_COMPILE("{}"), value);

@@ -12,8 +12,9 @@ namespace polyad::io {
 
 namespace {
 
-// About a megabyte of text: enough that compressing each block by itself costs little.
-constexpr std::uint64_t nonzeros_per_block = std::uint64_t{1} << 15U;
+// Text that stays in the L2 cache until it is handed over; blocks that are compressed by themselves want to be larger.
+constexpr std::uint64_t plain_block = std::uint64_t{1} << 13U;
+constexpr std::uint64_t compressed_block = std::uint64_t{1} << 16U;
 
 struct Block {
   std::uint64_t begin = 0;
@@ -26,7 +27,8 @@ struct Block {
 }  // namespace
 
 void write_lines(const CooTensor& x, OutputFile& output, int base, const Context& context) {
-  const std::size_t longest = static_cast<std::size_t>(x.order()) * 21 + 33;
+  const std::size_t longest = static_cast<std::size_t>(x.order()) * 21 + 41;
+  const std::uint64_t nonzeros_per_block = output.is_compressed() ? compressed_block : plain_block;
   std::uint64_t next = 0;
   visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
     cpu::ordered_pipeline<Block>(
