@@ -15,7 +15,7 @@ struct CheckOptions {
   std::uint64_t most = 20;
 };
 
-/// Where the old index of every new one is written: "OUT.mode-K.old", beside the repaired tensor.
+/// Where the old index of every new one is written: "NAME.mode-K.old", beside the repaired tensor.
 std::string old_index_path(const std::string& output, std::size_t mode) {
   std::filesystem::path p(output);
   if (p.extension() == ".gz" || p.extension() == ".zst") p.replace_extension();

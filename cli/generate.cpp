@@ -72,6 +72,7 @@ GenerateOptions generate_options(const GenerateFlags& flags, const Session& sess
     throw usage_error(fmt::format("either --dims (such as 100x200x300) or --like ({}) is expected", preset_names()));
   }
   if (!flags.nnz.empty()) o.nnz = size_option("--nnz", flags.nnz);
+  if (o.nnz == 0) throw usage_error("--nnz: found 0, expected at least 1");
   if (!flags.skew.empty()) o.skew = numbers_option("--skew", flags.skew);
   if (!flags.burst.empty()) o.burst = number_option("--burst", flags.burst);
   if (!flags.widths.empty()) o.widths = numbers_option("--widths", flags.widths);

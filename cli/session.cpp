@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "signals.hpp"
@@ -119,7 +120,9 @@ void declare_common(CLI::App& command, CommonOptions& o) {
       ->check(CLI::IsMember({"f64", "f32"}))
       ->capture_default_str()
       ->group(group);
-  command.add_option("--memory", o.memory, "most memory for tensors, e.g. 4G (default: 90 % of the machine's)")
+  command
+      .add_option("--memory", o.memory,
+                  "most memory for tensors, e.g. 4G (0: no limit; default: 90 % of the machine's)")
       ->check(a_size())
       ->group(group);
   command.add_option("--seed", o.seed, "seed of every random choice")
@@ -132,7 +135,8 @@ void declare_common(CLI::App& command, CommonOptions& o) {
       ->group(group);
   command.add_option("--json", o.json, "write the result as JSON to this file (- for standard output)")->group(group);
   command.add_flag("--quiet", o.quiet, "print nothing but errors")->group(group);
-  command.add_flag("--verbose", o.verbose, "print more")->group(group);
+  command.add_flag("--verbose", o.verbose, "say on standard error what was read and how long each step took")
+      ->group(group);
 }
 
 Session::Session(const CommonOptions& options) : options_(options) {
@@ -163,6 +167,7 @@ Precision Session::precision() const noexcept { return options_.precision == "f3
 Session::Stopwatch::~Stopwatch() {
   session_.seconds_[name_] = seconds_since(begin_);
   if (session_.progress_) session_.progress_->clear();
+  if (session_.options_.verbose) say(fmt::format("polyad: {} took {:.3f} s\n", name_, seconds_since(begin_)));
 }
 
 void Session::print_text(const std::string& text) {
@@ -223,10 +228,18 @@ ReadOptions read_options(const InputOptions& o, const Session& session) {
 
 ReadResult load(const InputOptions& o, Session& session) {
   ReadOptions options = read_options(o, session);
-  options.verify = o.file == "-";  // a file is verified as a step of its own
+  std::error_code ignored;
+  if (session.options().json != "-" && std::filesystem::equivalent(o.file, session.options().json, ignored))
+    throw usage_error("--json would overwrite the tensor that is read");
+  // A plain .ptn file is opened, then verified as a step of its own; a stream can be read only once.
+  const bool twice = o.file.ends_with(".ptn") && std::filesystem::is_regular_file(o.file, ignored);
+  options.verify = !twice;
   ReadResult result = session.timed("load", [&] { return read_with_report(o.file, options, session.context()); });
-  if (o.file != "-" && result.report.dialect == "ptn")
-    session.timed("verify", [&] { verify_file(o.file, session.context()); });
+  if (twice && result.report.dialect == "ptn") session.timed("verify", [&] { verify_file(o.file, session.context()); });
+  if (session.options().verbose)
+    say(fmt::format("polyad: {} is {}{}{}, read by {} threads\n", o.file, result.report.dialect,
+                    result.report.compression.empty() ? "" : ", ", result.report.compression,
+                    session.context().thread_count()));
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -70,9 +71,18 @@ class Buffer {
   using value_type = T;
 
   Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  Buffer(Buffer&& other) noexcept : pages_(std::move(other.pages_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    pages_ = std::move(other.pages_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+  ~Buffer() = default;
   /// `count` elements, zero on first touch, counted in the context's budget under the name `purpose`.
   Buffer(const Context& context, std::size_t count, std::string_view purpose, Paging paging = Paging::huge)
-      : pages_(context.memory, count * sizeof(T), purpose, paging), size_(count) {}
+      : pages_(context.memory, bytes_for(count), purpose, paging), size_(count) {}
 
   /// A view of `count` elements at `data` that `owner` keeps alive (a mapped file, a NumPy array).
   [[nodiscard]] static Buffer view(std::shared_ptr<const void> owner, T* data, std::size_t count) {
@@ -82,11 +92,14 @@ class Buffer {
     return b;
   }
 
+  /// The elements; null when there are none.
   [[nodiscard]] T* data() noexcept { return static_cast<T*>(pages_.data()); }
   [[nodiscard]] const T* data() const noexcept { return static_cast<const T*>(pages_.data()); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  /// Bytes of the elements.
   [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(T); }
+  /// The elements belong to someone else.
   [[nodiscard]] bool is_view() const noexcept { return pages_.is_view(); }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return data()[i]; }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
@@ -99,11 +112,17 @@ class Buffer {
 
   /// Grows or shrinks, keeping the content; new elements are zero.
   void resize(std::size_t count, std::string_view purpose) {
-    pages_.resize(count * sizeof(T), purpose);
+    pages_.resize(bytes_for(count), purpose);
     size_ = count;
   }
 
  private:
+  /// The bytes of `count` elements; more than any memory when that does not fit the type.
+  [[nodiscard]] static constexpr std::size_t bytes_for(std::size_t count) {
+    return count > std::numeric_limits<std::size_t>::max() / sizeof(T) ? std::numeric_limits<std::size_t>::max()
+                                                                       : count * sizeof(T);
+  }
+
   detail::Pages pages_;
   std::size_t size_ = 0;
 };

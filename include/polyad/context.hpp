@@ -54,9 +54,10 @@ struct Context {
   bool deterministic = false;
   /// Counts memory and enforces the limit.
   std::shared_ptr<MemoryBudget> memory = std::make_shared<MemoryBudget>();
-  /// Called now and then by long operations, never by two threads at once; may be empty.
+  /// Called now and then by long operations, on any thread but never on two at once; may be empty.
   std::function<void(const Progress&)> observer;
-  /// Asked now and then by long operations; returning true makes them throw Error (cancelled). May be empty.
+  /// Asked now and then by long operations, perhaps by several threads at once; returning true makes them throw Error
+  /// (cancelled). May be empty.
   std::function<bool()> cancelled;
 
   /// The number of threads to use: `threads`, or default_threads() when it is 0.

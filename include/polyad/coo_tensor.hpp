@@ -84,6 +84,10 @@ struct CooTensor {
 [[nodiscard]] CooTensor make_coo(std::vector<std::uint64_t> dims, std::uint64_t nnz, Precision precision,
                                  const Context& context);
 
+/// The same with indices of a width of the caller's choice, which must hold the dims.
+[[nodiscard]] CooTensor make_coo(std::vector<std::uint64_t> dims, std::uint64_t nnz, Precision precision,
+                                 IndexWidth width, const Context& context);
+
 /// Calls f with the CooView of the tensor's types: one dispatch, then typed loops.
 template <class F>
 decltype(auto) visit(CooTensor& x, F&& f) {

@@ -15,9 +15,12 @@ struct Matrix {
   std::uint64_t cols = 0;
   std::vector<double> values;  // [rows][cols]
 
+  /// No rows.
   Matrix() = default;
+  /// All zero.
   Matrix(std::uint64_t rows_, std::uint64_t cols_) : rows(rows_), cols(cols_), values(rows_ * cols_) {}
 
+  /// Entry of row i, column r.
   [[nodiscard]] double& operator()(std::uint64_t i, std::uint64_t r) { return values[i * cols + r]; }
   [[nodiscard]] double operator()(std::uint64_t i, std::uint64_t r) const { return values[i * cols + r]; }
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace polyad {
@@ -18,10 +19,12 @@ class ModeLabels {
 
   /// Name of the mode; empty when unknown.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Gives the mode a name.
   void set_name(std::string name) { name_ = std::move(name); }
 
   /// Number of labels: 0 (none known) or the dim of the mode.
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
+  /// No labels are known.
   [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
   /// Label of the 0-based index i.
   [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept {

@@ -17,7 +17,7 @@ struct Entry {
 
 /// A storage format.
 struct FormatEntry : Entry {
-  std::string_view paper;      ///< where it comes from
+  std::string_view paper;      ///< where it comes from; empty: common knowledge
   bool mode_specific = false;  ///< built for one mode, or one copy serves all
 };
 

@@ -21,9 +21,14 @@ IndexWidth width_for(std::span<const std::uint64_t> dims) {
 }
 
 CooTensor make_coo(std::vector<std::uint64_t> dims, std::uint64_t nnz, Precision precision, const Context& context) {
+  const IndexWidth width = width_for(dims);
+  return make_coo(std::move(dims), nnz, precision, width, context);
+}
+
+CooTensor make_coo(std::vector<std::uint64_t> dims, std::uint64_t nnz, Precision precision, IndexWidth width,
+                   const Context& context) {
   CooTensor x;
   x.dims = std::move(dims);
-  const IndexWidth width = width_for(x.dims);
   for (int m = 0; m < x.order(); ++m) {
     const std::string purpose = fmt::format("the index array of mode {}", m + 1);
     if (width == IndexWidth::u32) {

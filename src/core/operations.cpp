@@ -234,7 +234,9 @@ std::uint64_t merge_duplicates(CooTensor& x, const Context& context) {
       for (std::uint64_t i = begins[r]; i < begins[r + 1];) {
         std::uint64_t end = i + 1;
         while (end < begins[r + 1] && same_coordinate(v, i, end)) ++end;
-        if (end - i > 1 && bad[r] == none && !holds<std::remove_const_t<Value>>(sum_of(v.values, i, end))) bad[r] = i;
+        if (end - i > 1 && bad[r] == none &&
+            !std::isfinite(static_cast<std::remove_const_t<Value>>(sum_of(v.values, i, end))))
+          bad[r] = i;
         ++kept[r];
         i = end;
       }
@@ -436,7 +438,7 @@ CooTensor subset(const CooTensor& x, std::span<const IndexRange> ranges, const C
 }
 
 CooTensor copy_as(const CooTensor& x, Precision precision, const Context& context) {
-  CooTensor y = make_coo(x.dims, x.nnz(), precision, context);
+  CooTensor y = make_coo(x.dims, x.nnz(), precision, x.index_width(), context);
   visit(x, [&]<class I, class V>(const CooView<I, V>& from) {
     visit(y, [&]<class J, class W>(const CooView<J, W>& to) {
       if constexpr (std::is_same_v<std::remove_const_t<I>, J>)

@@ -23,9 +23,23 @@ std::span<const FormatEntry> formats() {
   return all;
 }
 
-std::span<const Entry> kernels() { return {}; }
+std::span<const Entry> kernels() {
+  static const std::vector<Entry> all = {
+#define POLYAD_KERNEL(name, summary) {#name, summary},
+#include "lists/kernels.list"
+#undef POLYAD_KERNEL
+  };
+  return all;
+}
 
-std::span<const Entry> solvers() { return {}; }
+std::span<const Entry> solvers() {
+  static const std::vector<Entry> all = {
+#define POLYAD_SOLVER(name, summary) {#name, summary},
+#include "lists/solvers.list"
+#undef POLYAD_SOLVER
+  };
+  return all;
+}
 
 std::span<const Entry> backends() {
   static constexpr auto all = std::to_array<Entry>({

@@ -114,7 +114,7 @@ template <class Key>
 void sort_by_key(CooTensor& x, const KeyLayout& layout, const Context& context) {
   CooTensor fresh;
   const bool foreign = has_view(x);
-  if (foreign) fresh = make_coo(x.dims, x.nnz(), x.precision(), context);
+  if (foreign) fresh = make_coo(x.dims, x.nnz(), x.precision(), x.index_width(), context);
   const auto report_half = [&] { context.report({"sorting", x.nnz() / 2, x.nnz(), "nonzeros"}); };
   visit(foreign ? fresh : x, [&]<class Index, class Value>(const CooView<Index, Value>& to) {
     using Rec = Record<Key, Value>;

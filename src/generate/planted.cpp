@@ -233,8 +233,9 @@ Planted generate_planted(const GenerateOptions& given, std::uint64_t rank, doubl
   if (options.nnz < rank)
     throw usage_error(
         fmt::format("{} nonzeros for a planted rank of {}; expected at least one per component", options.nnz, rank));
-  if (!std::isfinite(noise) || noise < 0)
-    throw usage_error(fmt::format("noise is {}; expected a number of at least 0", noise));
+  constexpr double most = 1e6;  // beyond that nothing of the model is left, and f32 soon overflows
+  if (!(noise >= 0 && noise <= most))
+    throw usage_error(fmt::format("noise is {}; expected a number from 0 to {}", noise, most));
   const auto is_above = [](double least) { return [least](double v) { return v > least; }; };
   if (std::ranges::any_of(options.skew, is_above(0)) || options.burst > 1 ||
       std::ranges::any_of(options.widths, is_above(1)))

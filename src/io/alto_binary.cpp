@@ -30,7 +30,7 @@ bool detect(std::string_view /*head*/, std::string_view extension) {
 
 CooTensor read(InputStream& input, const ReadOptions& options, const Context& context, ReadReport& report) {
   constexpr std::string_view stranger = "is not a SPLATT, GenTen or ALTO binary:";
-  const std::string_view head = input.peek((max_order + 2) * 8);
+  const std::string_view head = input.peek((std::size_t{max_order} + 2) * 8);
   if (head.size() < 24) {  // order, one dim, nnz
     throw file_error(input.name(), 0, fmt::format("{} found {} bytes, expected at least 24", stranger, head.size()));
   }

@@ -82,14 +82,16 @@ bool convert_indices(const std::byte* from, std::size_t stride, std::size_t coun
   return !bad;
 }
 
-/// to[k] = from[k]; false when one of them is not finite in the type of `to`.
+/// to[k] = from[k]; false when the type of `to` cannot hold one of them: not finite, or 0 for what is not 0.
 template <class File, class Value>
 bool convert_values(const std::byte* from, std::size_t stride, std::size_t count, Value* to) {
   bool bad = false;
   with_stride<File>(stride, [&](auto step) {
     for (std::size_t k = 0; k < count; ++k) {
-      const auto v = static_cast<Value>(load<File>(from + k * step));
-      if constexpr (std::is_floating_point_v<File>) bad |= !(std::abs(v) <= std::numeric_limits<Value>::max());
+      const File source = load<File>(from + k * step);
+      const auto v = static_cast<Value>(source);
+      if constexpr (std::is_floating_point_v<File>)
+        bad |= !(std::abs(v) <= std::numeric_limits<Value>::max()) || (v == 0 && source != 0);
       to[k] = v;
     }
   });

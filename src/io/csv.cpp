@@ -146,7 +146,9 @@ class CsvRecords {
 
 bool parse_number(std::string_view text, double& value) {
   text = trimmed(text);
+  const char* const begin = text.data();
   if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('-') && text.data() != begin) return false;
   const auto r = fast_float::from_chars(text.data(), text.data() + text.size(), value);
   return r.ec == std::errc() && r.ptr == text.data() + text.size() && std::isfinite(value) && !text.empty();
 }
@@ -154,16 +156,30 @@ bool parse_number(std::string_view text, double& value) {
 template <class Names>
 std::string names(const Names& columns) {
   std::string text;
-  for (const auto& name : columns) text += fmt::format("{}{}", text.empty() ? "" : ", ", shown(name));
+  std::size_t most = 20;
+  for (const auto& name : columns) {
+    if (most-- == 0) return text + ", ...";
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", shown(name));
+  }
   return text;
 }
 
 /// The labels of one column and their numbers, in order of appearance.
 class Dictionary {
  public:
+  explicit Dictionary(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+  Dictionary(Dictionary&& other) noexcept = default;
+  Dictionary& operator=(Dictionary&&) = delete;
+  Dictionary(const Dictionary&) = delete;
+  Dictionary& operator=(const Dictionary&) = delete;
+  ~Dictionary() {
+    if (budget_) budget_->give_back(counted_);
+  }
+
   std::uint32_t number_of(std::string_view label) {
     if (const auto at = numbers_.find(label); at != numbers_.end()) return at->second;
     if (numbers_.size() == 0xFFFFFFFFU) throw Error(ErrorKind::limit, "a column has more than 2^32-1 different values");
+    count(label.size());
     const auto number = static_cast<std::uint32_t>(numbers_.size());
     labels_.push_back(numbers_.emplace(std::string(label), number).first->first);
     return number;
@@ -191,6 +207,19 @@ class Dictionary {
   }
 
  private:
+  /// Counts the memory of a label, in steps: the text twice (here and in the tensor), a node of the table, a view.
+  void count(std::size_t bytes) {
+    constexpr std::uint64_t step = std::uint64_t{1} << 20U;
+    constexpr std::uint64_t overhead = 120;
+    needed_ += 2 * bytes + overhead;
+    if (!budget_ || needed_ <= counted_) return;
+    budget_->take(step, "the labels of a column");
+    counted_ += step;
+  }
+
+  std::shared_ptr<MemoryBudget> budget_;
+  std::uint64_t needed_ = 0;
+  std::uint64_t counted_ = 0;
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
@@ -259,9 +288,11 @@ CooTensor read(InputStream& input, const ReadOptions& options, const Context& co
   double ignored = 0;
   const bool has_header = !(by_number && has_value && parse_number(header[value_column], ignored));
   bool waiting = !has_header;  // the first row, already taken
+  if (by_number && has_header) report.notes.push_back("the first line was taken as the names of the columns");
 
   const std::size_t order = columns.size();
-  std::vector<Dictionary> dictionaries(order);
+  std::vector<Dictionary> dictionaries;
+  for (std::size_t m = 0; m < order; ++m) dictionaries.emplace_back(context.memory);
   std::vector<Buffer<std::uint32_t>> indices;
   for (std::size_t m = 0; m < order; ++m) indices.emplace_back(context, 0, "");
   Buffer<double> values(context, 0, "");
@@ -309,8 +340,10 @@ CooTensor read(InputStream& input, const ReadOptions& options, const Context& co
   return x;
 }
 
-void append_field(std::string& line, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos && trimmed(text) == text) {
+void append_field(std::string& line, std::string_view text, char delimiter) {
+  const bool plain =
+      text.find_first_of("\"\r\n") == std::string_view::npos && text.find(delimiter) == std::string_view::npos;
+  if (plain && trimmed(text) == text) {
     line += text;
     return;
   }
@@ -323,10 +356,11 @@ void append_field(std::string& line, std::string_view text) {
 }
 
 void write(const CooTensor& x, OutputFile& output, const WriteOptions&, const Context& context) {
+  const char delimiter = without_compression(output.name()).ends_with(".tsv") ? '\t' : ',';
   std::string line;
   for (int m = 0; m < x.order(); ++m) {
-    append_field(line, x.mode_name(m));
-    line += ',';
+    append_field(line, x.mode_name(m), delimiter);
+    line += delimiter;
   }
   output.write(line + "value\n");
   char number[64];
@@ -336,11 +370,11 @@ void write(const CooTensor& x, OutputFile& output, const WriteOptions&, const Co
       const auto i = static_cast<std::size_t>(m);
       const std::uint64_t index = x.index(m, k);
       if (i < x.labels.size() && !x.labels[i].empty()) {
-        append_field(line, x.labels[i][index]);
+        append_field(line, x.labels[i][index], delimiter);
       } else {
         line.append(number, format_index(number, index + 1));
       }
-      line += ',';
+      line += delimiter;
     }
     char* end = x.precision() == Precision::f32 ? format_value(number, static_cast<float>(x.value(k)))
                                                 : format_value(number, x.value(k));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "io/line_parser.hpp"
 #include "io/shown.hpp"
 #include "io/text_reader.hpp"
 #include "polyad/error.hpp"
@@ -14,8 +15,6 @@ namespace {
 
 /// No header has more lines; the data need not be cut into tokens here.
 constexpr std::size_t most_lines = 8;
-
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
 std::vector<std::string_view> cut(std::string_view text) {
   std::vector<std::string_view> tokens;
@@ -44,6 +43,7 @@ HeadLines::HeadLines(std::string_view head, bool complete, char comment) {
     }
     std::string_view text = head.substr(at, end - at);
     text = text.substr(0, text.find(comment));
+    if (text.ends_with('\r')) text.remove_suffix(1);
     at = std::min(end + 1, head.size());
     std::vector<std::string_view> tokens = cut(text);
     if (!tokens.empty()) lines_.push_back({next_number_, at, text, std::move(tokens)});
@@ -58,9 +58,10 @@ Head head_of(InputStream& input) {
   while (true) {
     const std::string_view head = input.peek(wanted);
     if (head.size() < wanted) return {head, true};
-    const bool begins_with_comment = head[0] == '#' || head[0] == '%';
-    if (!begins_with_comment || wanted >= most || HeadLines(head, false, head[0]).size() >= most_lines)
-      return {head, false};
+    const std::size_t first = head.find_first_not_of(" \t\r\n");
+    const char c = first == std::string_view::npos ? '#' : head[first];
+    const bool comments = c == '#' || c == '%';
+    if (!comments || wanted >= most || HeadLines(head, false, c).size() >= most_lines) return {head, false};
     wanted *= 4;
   }
 }

@@ -242,10 +242,10 @@ std::size_t InputStream::read_file(void* to, std::size_t n) {
 
 std::size_t InputStream::read_decoded(void* to, std::size_t n) {
   std::size_t got = 0;
-  while (got < n) {
+  while (got < n && !ended_) {
     char* at = static_cast<char*>(to) + got;
     const std::size_t k = decoder_ ? decoder_->read(at, n - got) : read_file(at, n - got);
-    if (k == 0) break;
+    ended_ = k == 0;
     got += k;
   }
   return got;

@@ -62,6 +62,7 @@ class InputStream {
   std::string_view compression_;
   std::optional<std::uint64_t> file_bytes_;
   int fd_ = -1;
+  bool ended_ = false;  // a decoder, and a terminal, must not be asked again
   std::uint64_t consumed_ = 0;
   std::uint64_t position_ = 0;
   std::string raw_head_;  // bytes looked at to recognise the compression

@@ -96,21 +96,16 @@ bool fit(ModeLabels& labels, std::uint64_t dim, const std::string& path, std::ve
   return true;
 }
 
-/// Has the file exactly this content?
-bool holds(const fs::path& path, const std::string& text) {
-  InputStream file(path.string());
-  return file.total_bytes() == text.size() && file.peek(text.size() + 1) == text;
-}
-
 }  // namespace
 
 void attach_found_labels(CooTensor& x, const std::string& tensor_path, std::vector<std::string>& notes) {
   const std::string stem = stem_of(tensor_path);
   std::map<int, LabelFile> chosen;
   std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(tensor_path), code)) {
-    auto found = recognise(entry.path(), stem);
-    if (!found || found->mode >= x.order() || !entry.is_regular_file(code)) continue;
+  for (fs::directory_iterator entry(folder_of(tensor_path), code), end; !code && entry != end; entry.increment(code)) {
+    auto found = recognise(entry->path(), stem);
+    std::error_code ignored;
+    if (!found || found->mode >= x.order() || !entry->is_regular_file(ignored)) continue;
     auto [at, is_new] = chosen.try_emplace(found->mode, *found);
     if (is_new) continue;
     // The one named after the tensor wins, then the first by name, so that the choice does not depend on the disk.
@@ -164,11 +159,9 @@ std::vector<Companion> label_files_of(const CooTensor& x, const std::string& ten
     std::string mode_name = labels.name().substr(0, 100);
     std::ranges::replace_if(
         mode_name, [](unsigned char c) { return c < 0x20 || c == '/' || c == 0x7f; }, '_');
-    const std::string name = fmt::format("mode-{}{}{}.map", m + 1, mode_name.empty() ? "" : "-", mode_name);
-    fs::path path = folder_of(tensor_path) / name;
-    if (std::error_code code; fs::exists(path, code) && !(fs::is_regular_file(path, code) && holds(path, text)))
-      path = folder_of(tensor_path) / fmt::format("{}.{}", stem_of(tensor_path), name);
-    files.push_back({path.string(), std::move(text)});
+    const std::string name =
+        fmt::format("{}.mode-{}{}{}.map", stem_of(tensor_path), m + 1, mode_name.empty() ? "" : "-", mode_name);
+    files.push_back({(folder_of(tensor_path) / name).string(), std::move(text)});
   }
   return files;
 }

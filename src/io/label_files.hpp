@@ -17,8 +17,8 @@ void attach_found_labels(CooTensor& x, const std::string& tensor_path, std::vect
 /// Attaches the given label files ("" for none); too few labels are an Error.
 void attach_given_labels(CooTensor& x, const std::vector<std::string>& files, std::vector<std::string>& notes);
 
-/// The label files to write beside the tensor: `mode-K-MODENAME.map`; where a file of that name has other content, it
-/// is left alone and `NAME.mode-K-MODENAME.map` takes its place.
+/// The label files to write beside the tensor: `NAME.mode-K-MODENAME.map`, named after it so that no other tensor of
+/// the folder takes them for its own.
 [[nodiscard]] std::vector<Companion> label_files_of(const CooTensor& x, const std::string& tensor_path);
 
 }  // namespace polyad::io

@@ -13,8 +13,6 @@ namespace polyad::io {
 
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
 /// The next token of the line, or an empty one at its end.
 std::string_view take_token(std::string_view& line, char separator) {
   std::size_t begin = 0;
@@ -34,7 +32,7 @@ std::string expected(const TextLayout& layout) {
 
 std::string wrong_index(const TextLayout& layout, int mode, std::string_view token) {
   const bool digits = std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; });
-  std::string_view wanted = "a whole number";
+  std::string_view wanted = "a whole number of 0 or more";
   if (digits) wanted = "a number below 2^64";
   std::string hint;
   if (token.find(',') != std::string_view::npos && layout.separator != ',') hint = " (commas: is it a .csv file?)";
@@ -55,6 +53,7 @@ template <class Value>
 LineResult careful_line(const TextLayout& layout, std::string_view line, std::uint64_t* row, Value& value) {
   if (const std::size_t comment = line.find(layout.comment); comment != std::string_view::npos)
     line = line.substr(0, comment);
+  if (line.ends_with('\r')) line.remove_suffix(1);  // elsewhere it is no blank: a file of CR alone is one long line
   if (std::ranges::all_of(line, is_blank)) return {};
 
   // Count first: "3 numbers where 4 should be" says more than the first token that is wrong because of it.
@@ -63,6 +62,9 @@ LineResult careful_line(const TextLayout& layout, std::string_view line, std::ui
     tokens.push_back(take_token(rest, layout.separator));
     if (tokens.size() > max_order + 2) break;
   }
+  if (layout.separator == ',' && line.find_last_not_of(" \t") != std::string_view::npos &&
+      line[line.find_last_not_of(" \t")] == ',')
+    tokens.emplace_back();  // nothing behind the last comma is a number too many
   const auto order = static_cast<std::size_t>(layout.order);
   const std::size_t wanted = order + (layout.has_values ? 1 : 0);
   const auto number = [](std::string_view t) {
@@ -106,8 +108,8 @@ LineResult careful_line(const TextLayout& layout, std::string_view line, std::ui
               fmt::format("found value {}, which f32 cannot hold (--precision f64 can)", shown(token))};
     double ignored = 0;
     const auto any = fast_float::from_chars(token.data() + (token[0] == '+' ? 1 : 0), token_end, ignored);
-    if (any.ptr == token_end && std::isnan(ignored))
-      return {LineKind::wrong, fmt::format("found value '{}', expected a finite number", shown(token))};
+    if (any.ptr == token_end && std::isfinite(ignored))
+      return {LineKind::wrong, fmt::format("found value '{}', which is too small for f64 and not zero", shown(token))};
     if (any.ptr == token_end)
       return {LineKind::wrong,
               fmt::format("found value '{}', expected a finite number (at most about 1.8e308)", shown(token))};

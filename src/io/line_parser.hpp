@@ -12,6 +12,9 @@
 
 namespace polyad::io {
 
+/// Separates numbers.
+[[nodiscard]] constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
+
 /// What a line turned out to be.
 enum class LineKind : std::uint8_t { nothing, nonzero, wrong };
 
@@ -24,7 +27,7 @@ struct LineResult {
 template <class Value>
 LineResult careful_line(const TextLayout& layout, std::string_view line, std::uint64_t* row, Value& value);
 
-/// "found index 9 in mode 2, expected 1 to 5".
+/// "found index 9 in mode 2, expected at most 5, its dimension".
 [[nodiscard]] std::string range_sentence(const TextLayout& layout, int mode, std::uint64_t index, std::uint64_t lowest,
                                          std::uint64_t highest);
 

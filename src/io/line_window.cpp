@@ -50,6 +50,16 @@ void parse_plain_lines(int order, WindowRun<Index, Value>& run) {
   baseline::parse_any_order(order, run);
 }
 
+template <class Index, class Value>
+void parse_plain_lines_portably(int order, WindowRun<Index, Value>& run) {
+  baseline::parse_any_order(order, run);
+}
+
+template void parse_plain_lines_portably(int, WindowRun<std::uint32_t, float>&);
+template void parse_plain_lines_portably(int, WindowRun<std::uint32_t, double>&);
+template void parse_plain_lines_portably(int, WindowRun<std::uint64_t, float>&);
+template void parse_plain_lines_portably(int, WindowRun<std::uint64_t, double>&);
+
 template void parse_plain_lines(int, WindowRun<std::uint32_t, float>&);
 template void parse_plain_lines(int, WindowRun<std::uint32_t, double>&);
 template void parse_plain_lines(int, WindowRun<std::uint64_t, float>&);

@@ -29,4 +29,8 @@ struct WindowRun {
 template <class Index, class Value>
 void parse_plain_lines(int order, WindowRun<Index, Value>& run);
 
+/// The same with the instructions that every processor has; what the tests compare with.
+template <class Index, class Value>
+void parse_plain_lines_portably(int order, WindowRun<Index, Value>& run);
+
 }  // namespace polyad::io

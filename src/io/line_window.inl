@@ -123,20 +123,16 @@ void window_lines(WindowRun<Index, Value>& run) {
 
 #if POLYAD_AVX2
     alignas(32) std::uint64_t numbers[4 * groups];
+    __m256i vectors[groups];
     for (int g = 0; g < groups; ++g) {
       const auto word = [&](int m) { return m <= order ? words[m] : 0; };
       const __m256i x = values_of(word(4 * g), word(4 * g + 1), word(4 * g + 2), word(4 * g + 3));
-      low[g] = _mm256_min_epu32(low[g], x);
-      high[g] = _mm256_max_epu32(high[g], x);
+      vectors[g] = x;
       _mm256_store_si256(reinterpret_cast<__m256i*>(numbers + 4 * g), x);
     }
 #else
     std::uint64_t numbers[order + 1];
     for (int m = 0; m <= order; ++m) numbers[m] = eight_digits_value(words[m]);
-    for (int m = 0; m < order; ++m) {
-      low[m] = numbers[m] < low[m] ? numbers[m] : low[m];
-      high[m] = numbers[m] > high[m] ? numbers[m] : high[m];
-    }
 #endif
     for (int m = 0; m < order; ++m) out[m][k] = static_cast<Index>(static_cast<Index>(numbers[m]) - offset);
     const std::uint64_t mantissa = numbers[order];
@@ -149,6 +145,18 @@ void window_lines(WindowRun<Index, Value>& run) {
       if (line[end] != '\r' || line[end + 1] != '\n') break;
       ++next;
     }
+    // Only now is it certain that the line counts.
+#if POLYAD_AVX2
+    for (int g = 0; g < groups; ++g) {
+      low[g] = _mm256_min_epu32(low[g], vectors[g]);
+      high[g] = _mm256_max_epu32(high[g], vectors[g]);
+    }
+#else
+    for (int m = 0; m < order; ++m) {
+      low[m] = numbers[m] < low[m] ? numbers[m] : low[m];
+      high[m] = numbers[m] > high[m] ? numbers[m] : high[m];
+    }
+#endif
     values[k] = negative ? -magnitude : magnitude;
     ++k;
     line = next;
@@ -160,7 +168,7 @@ void window_lines(WindowRun<Index, Value>& run) {
   for (int m = 0; m < order; ++m) {
     alignas(32) std::uint64_t lanes[4];
     _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), low[m / 4]);
-    // The upper half of a lane stays "all ones" in low: only the lower 32 bits carry an index.
+    // Only the lower half of a lane carries an index; without a line it is all ones.
     const auto smallest = static_cast<std::uint32_t>(lanes[m % 4]);
     if (smallest < run.low[m]) run.low[m] = smallest;
     _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), high[m / 4]);

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -114,7 +117,7 @@ OutputFile::OutputFile(std::string path, Compression compression, std::function<
     direct_ = !S_ISREG(info.st_mode);
   }
   if (direct_) {
-    fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    while ((fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC)) < 0 && errno == EINTR) stop_if_cancelled();
   } else {
     fd_ = open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
@@ -187,13 +190,30 @@ void OutputFile::overwrite(std::uint64_t offset, const void* from, std::size_t n
   }
 }
 
+void OutputFile::stop_if_cancelled() const {
+  if (cancelled_ && cancelled_())
+    throw Error(ErrorKind::cancelled, fmt::format("{}: stopped while it was written", name_));
+}
+
+std::size_t OutputFile::room_for(std::size_t n) const {
+  if (!direct_ || !cancelled_) return n;
+  // A full pipe may never be read, and a signal may go to another thread: wait in small steps and write what surely
+  // fits.
+  constexpr int milliseconds = 200;
+  pollfd ready = {fd_, POLLOUT, 0};
+  while (poll(&ready, 1, 0) == 0) {
+    if (poll(&ready, 1, milliseconds) != 0) return std::min<std::size_t>(n, PIPE_BUF);
+    stop_if_cancelled();
+  }
+  return std::min<std::size_t>(n, PIPE_BUF);
+}
+
 void OutputFile::write_all(const char* from, std::size_t n) {
   while (n > 0) {
-    const ssize_t k = ::write(fd_, from, n);
+    const ssize_t k = ::write(fd_, from, room_for(n));
     if (k < 0) {
       if (errno == EINTR) {
-        if (cancelled_ && cancelled_())
-          throw Error(ErrorKind::cancelled, fmt::format("{}: stopped while it was written", name_));
+        stop_if_cancelled();
         continue;
       }
       throw failure(name_, "cannot be written", errno);
@@ -222,22 +242,27 @@ void OutputFile::commit() {
   }
   flush();
   if (!direct_) {
-    if (hidden_.empty()) {
-      // A file without a name can only be linked to a free name; rename() then replaces the old file in one step.
-      hidden_ = hidden_name(path_);
-      const std::string self = fmt::format("/proc/self/fd/{}", fd_);
-      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, hidden_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-        const int code = errno;
-        hidden_.clear();
-        throw failure(name_, "cannot be given its name", code);
-      }
+    if (hidden_.empty()) link_to_name();
+    if (!hidden_.empty()) {
+      if (rename(hidden_.c_str(), path_.c_str()) != 0) throw failure(name_, "cannot be given its name", errno);
+      hidden_.clear();
     }
-    if (rename(hidden_.c_str(), path_.c_str()) != 0) throw failure(name_, "cannot be given its name", errno);
-    hidden_.clear();
   }
   const int code = close(fd_);
   fd_ = -1;
   if (code != 0 && errno != EINTR) throw failure(name_, "cannot be written", errno);
+}
+
+void OutputFile::link_to_name() {
+  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+  const auto link_as = [&](const std::string& path) {
+    return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (link_as(path_)) return;
+  // An old file of that name can only be replaced in one step by rename(), from another name.
+  const std::string other = hidden_name(path_);
+  if (errno != EEXIST || !link_as(other)) throw failure(name_, "cannot be given its name", errno);
+  hidden_ = other;
 }
 
 void write_file(const std::string& path, std::string_view text) {

@@ -56,6 +56,9 @@ class OutputFile {
 
  private:
   void write_all(const char* from, std::size_t n);
+  void stop_if_cancelled() const;
+  [[nodiscard]] std::size_t room_for(std::size_t n) const;
+  void link_to_name();
 
   std::function<bool()> cancelled_;
   std::string path_;

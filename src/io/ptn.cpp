@@ -286,7 +286,7 @@ std::uint64_t PtnFile::verify(const Context& context) const {
 }
 
 std::uint64_t verify_ptn(const std::string& path, const Context& context) {
-  InputStream input(path);
+  InputStream input(path, context.cancelled);
   return PtnFile(input, context).verify(context);
 }
 

@@ -129,6 +129,15 @@ std::optional<std::size_t> first_not_finite(const std::byte* values, std::uint32
   return first_with_full_exponent(typed<std::uint64_t>(values), n);
 }
 
+namespace {
+
+// A float cannot hold it: a finite number became infinite, or one that is not 0 became 0.
+bool is_lost(double source, float target) {
+  return (std::isinf(target) && !std::isinf(source)) || (target == 0 && source != 0);
+}
+
+}  // namespace
+
 std::optional<std::size_t> convert_values(const std::byte* from, std::uint32_t width, std::size_t n, void* to) {
   if (width == 4) {
     std::copy_n(typed<float>(from), n, static_cast<double*>(to));
@@ -136,14 +145,14 @@ std::optional<std::size_t> convert_values(const std::byte* from, std::uint32_t w
   }
   const double* source = typed<double>(from);
   auto* target = static_cast<float*>(to);
-  int overflow = 0;
+  int lost = 0;
   for (std::size_t i = 0; i < n; ++i) {
     target[i] = static_cast<float>(source[i]);
-    overflow |= static_cast<int>(std::isinf(target[i]) && !std::isinf(source[i]));
+    lost |= static_cast<int>(is_lost(source[i], target[i]));
   }
-  if (overflow == 0) return std::nullopt;
+  if (lost == 0) return std::nullopt;
   for (std::size_t i = 0; i < n; ++i)
-    if (std::isinf(target[i]) && !std::isinf(source[i])) return i;
+    if (is_lost(source[i], target[i])) return i;
   return std::nullopt;
 }
 

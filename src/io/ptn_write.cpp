@@ -173,8 +173,7 @@ class Writer {
       std::span<const std::byte> bytes;
       std::string encoded;
     };
-    // Even nothing becomes a few bytes in a compressed output; then blocks are compressed by all threads.
-    const bool compressed = !output_.encode({}).empty();
+    const bool compressed = output_.is_compressed();  // then blocks are compressed by all threads
     const ptn::ChunkList chunks(head_.sections);
     std::uint64_t next = 0;
     cpu::ordered_pipeline<Item>(

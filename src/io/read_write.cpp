@@ -17,6 +17,9 @@ namespace polyad {
 namespace io {
 
 const Dialect& choose_dialect(InputStream& input, const ReadOptions& options) {
+  // Some editors begin a text with a byte order mark, which says nothing in UTF-8.
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (char skipped[3]; input.peek(mark.size()).starts_with(mark)) input.read(skipped, mark.size());
   if (!options.dialect.empty()) return dialect_by_name(options.dialect);
   if (!options.columns.empty()) return csv_dialect;
   return detect_dialect(input);
@@ -66,12 +69,12 @@ std::vector<std::string> write(const CooTensor& x, const std::string& path, cons
     others.back()->write(file.text);
     others.back()->flush();
   }
-  output.commit();
   std::vector<std::string> written = {path};
   for (std::size_t i = 0; i < others.size(); ++i) {
     others[i]->commit();
     written.push_back(companions[i].path);
   }
+  output.commit();
   return written;
 }
 
@@ -79,7 +82,7 @@ void write_text(const std::string& text, const std::string& path) { io::write_fi
 
 std::uint64_t verify_file(const std::string& path, const Context& context) {
   if (path == "-") return 0;
-  io::InputStream input(path);
+  io::InputStream input(path, context.cancelled);
   if (&io::detect_dialect(input) != &io::ptn_dialect) return 0;
   return io::verify_ptn(path, context);
 }

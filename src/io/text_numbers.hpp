@@ -72,7 +72,14 @@ inline const char* parse_index(const char* p, std::uint64_t& x) {
   return p + n;
 }
 
-/// A finite decimal number at p, correctly rounded. Returns the end, or null when it is none.
+/// Is a digit of the mantissa other than 0?
+inline bool has_nonzero_digit(const char* begin, const char* end) {
+  for (; begin < end && *begin != 'e' && *begin != 'E'; ++begin)
+    if (*begin >= '1' && *begin <= '9') return true;
+  return false;
+}
+
+/// A finite decimal number at p that T can hold, correctly rounded. Returns the end, or null when it is none.
 template <std::floating_point T>
 inline const char* parse_value(const char* p, const char* end, T& value) {
   const char* q = p;
@@ -101,9 +108,10 @@ inline const char* parse_value(const char* p, const char* end, T& value) {
     }
   }
   q = p + (*p == '+' ? 1 : 0);
-  if (*q == '+') return nullptr;
+  if (q != p && (*q == '+' || *q == '-')) return nullptr;
   const auto result = fast_float::from_chars(q, end, value);
   if (result.ec != std::errc() || !std::isfinite(value)) return nullptr;
+  if (value == 0 && has_nonzero_digit(q, result.ptr)) return nullptr;  // too small for T: not silently a zero
   return result.ptr;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -125,11 +126,11 @@ struct Job {
 };
 
 /// Calls f(line number relative to the block) for every line that gives a nonzero, in order.
-template <class F>
+template <class Value, class F>
 void for_each_data_line(const TextLayout& layout, const Block& block, const F& f) {
   const char* const end = block.text.get() + block.bytes;
   std::array<std::uint64_t, max_order> row;
-  double value = 1;
+  Value value = 1;
   std::uint64_t number = 0;
   for (const char* line = block.text.get(); line < end; ++number) {
     const char* line_end = static_cast<const char*>(std::memchr(line, '\n', static_cast<std::size_t>(end - line)));
@@ -140,10 +141,11 @@ void for_each_data_line(const TextLayout& layout, const Block& block, const F& f
 }
 
 /// The line, relative to the block, of its nonzero k.
+template <class Value>
 std::uint64_t line_of_nonzero(const TextLayout& layout, const Block& block, std::uint64_t k) {
   std::uint64_t at = 0;
   std::uint64_t line = 0;
-  for_each_data_line(layout, block, [&](std::uint64_t number) {
+  for_each_data_line<Value>(layout, block, [&](std::uint64_t number) {
     if (at++ == k) line = number;
   });
   return line;
@@ -286,7 +288,7 @@ class BlockParser {
   void drop_out_of_range(const Job& job, Block& block) {
     std::size_t kept = 0;
     std::size_t k = 0;
-    for_each_data_line(job.layout, block, [&](std::uint64_t line_number) {
+    for_each_data_line<Value>(job.layout, block, [&](std::uint64_t line_number) {
       if (k >= block.count) return;
       std::string wrong;
       for (std::size_t m = 0; m < indices_.size() && wrong.empty(); ++m) {
@@ -339,7 +341,7 @@ class Collector {
       }
       for (const std::uint32_t line : block.line_of) problems_->line_of.push_back(next_line_ + line);
     }
-    const auto line_of = [&](std::uint64_t k) { return next_line_ + line_of_nonzero(job_.layout, block, k); };
+    const auto line_of = [&](std::uint64_t k) { return next_line_ + line_of_nonzero<Value>(job_.layout, block, k); };
     if (block.first_zero && !zero_line_) zero_line_ = line_of(*block.first_zero);
     if (block.first_edge && !edge_line_) edge_line_ = line_of(*block.first_edge);
     if (block.count > 0) {
@@ -395,7 +397,11 @@ class Collector {
       const std::uint64_t needed = count_ == 0 ? 1 : high_[i] - base + 1;
       x.dims.push_back(!layout.dims.empty() ? layout.dims[i] : needed);
     }
-    if (width_for(x.dims) == IndexWidth::u64) widen();
+    if (width_for(x.dims) == IndexWidth::u64) {
+      widen();
+    } else {
+      narrow();
+    }
     for (IndexBuffer& buffer : indices_) {
       std::visit(
           [&](auto& b) {
@@ -448,10 +454,15 @@ class Collector {
   /// Asks for the pages of a range at once; where the kernel cannot (before 5.14), they come one by one as they are
   /// touched.
   static void populate(void* begin, std::size_t bytes) {
-    constexpr std::uintptr_t page = 4096;
+#if defined(MADV_POPULATE_WRITE)
+    static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto first = reinterpret_cast<std::uintptr_t>(begin) / page * page;
     const auto last = reinterpret_cast<std::uintptr_t>(begin) + bytes;
     madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
+#else
+    static_cast<void>(begin);
+    static_cast<void>(bytes);
+#endif
   }
 
   /// A stored -1 (a written 0 while the base is taken as 1) stays "one before the first".
@@ -471,6 +482,19 @@ class Collector {
     }
   }
 
+  /// A single index near 2^32 made the arrays wide, and the dims turned out to fit.
+  void narrow() {
+    for (std::size_t i = 0; i < indices_.size(); ++i) {
+      if (indices_[i].index() == 0) continue;
+      const auto& wide = std::get<1>(indices_[i]);
+      Buffer<std::uint32_t> slim(context_, wide.size(), fmt::format("the index array of mode {}", i + 1),
+                                 Paging::plain);
+      std::transform(wide.begin(), wide.end(), slim.begin(),
+                     [](std::uint64_t x) { return static_cast<std::uint32_t>(x); });
+      indices_[i] = std::move(slim);
+    }
+  }
+
   /// Grows in steps that follow the share of the file read so far, so that little is mapped in vain.
   void grow(std::uint64_t needed, const Block& block) {
     if (needed <= capacity_) return;
@@ -480,7 +504,7 @@ class Collector {
       guess = std::clamp(static_cast<std::uint64_t>(rate * static_cast<double>(*total) * 1.02), needed, 64 * needed);
     }
     capacity_ = std::max(guess, needed);
-    if (const std::uint64_t limit = context_.memory->limit(); limit != 0) {
+    if (const std::uint64_t limit = context_.memory ? context_.memory->limit() : 0; limit != 0) {
       // Near the limit only what is needed is asked for, so that a guess never refuses what would fit.
       const std::uint64_t each =
           static_cast<std::uint64_t>(job_.layout.order) * (indices_[0].index() == 1 ? 8 : 4) + sizeof(Value);
@@ -549,33 +573,6 @@ CooTensor run(InputStream& input, const Job& job, std::uint64_t first_line, cons
   return collector.finish(report);
 }
 
-/// The other triangle of a symmetric matrix.
-void expand(CooTensor& x, Symmetry symmetry, const Context& context) {
-  visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
-    std::uint64_t off_diagonal = 0;
-    for (std::uint64_t k = 0; k < v.nnz; ++k) off_diagonal += v.indices[0][k] != v.indices[1][k] ? 1 : 0;
-    CooTensor y = make_coo(x.dims, v.nnz + off_diagonal, x.precision(), context);
-    visit(y, [&]<class I, class V>(const CooView<I, V>& w) {
-      if constexpr (std::same_as<I, Index> && std::same_as<V, Value>) {
-        std::uint64_t at = 0;
-        for (std::uint64_t k = 0; k < v.nnz; ++k) {
-          const Index i = v.indices[0][k];
-          const Index j = v.indices[1][k];
-          const auto put = [&](Index a, Index b, Value value) {
-            w.indices[0][at] = a;
-            w.indices[1][at] = b;
-            w.values[at++] = value;
-          };
-          put(i, j, v.values[k]);
-          if (i != j) put(j, i, symmetry == Symmetry::skew ? -v.values[k] : v.values[k]);
-        }
-      }
-    });
-    x.indices = std::move(y.indices);
-    x.values = std::move(y.values);
-  });
-}
-
 }  // namespace
 
 CooTensor read_text(InputStream& input, const TextHeader& header, const ReadOptions& options, const Context& context,
@@ -586,7 +583,13 @@ CooTensor read_text(InputStream& input, const TextHeader& header, const ReadOpti
   if (layout.order < 1 || layout.order > max_order)
     throw file_error(input.name(), header.first_line,
                      fmt::format("found {} modes, expected 1 to {}", layout.order, max_order));
-  if (options.index_base) layout.base = options.index_base;
+  if (options.index_base) {
+    if (*options.index_base != 0 && *options.index_base != 1)
+      throw usage_error(fmt::format("found index base {}, expected 0 or 1", *options.index_base));
+    layout.base = options.index_base;
+  }
+  if (std::ranges::find(options.dims, std::uint64_t{0}) != options.dims.end())
+    throw usage_error("found a dim of 0, expected 1 or more");
   if (!options.dims.empty()) {
     if (options.dims.size() != static_cast<std::size_t>(layout.order))
       throw file_error(
@@ -594,6 +597,10 @@ CooTensor read_text(InputStream& input, const TextHeader& header, const ReadOpti
           fmt::format("the tensor has {} modes, but {} dims were given", layout.order, options.dims.size()));
     layout.dims = options.dims;
   }
+  if (layout.symmetry != Symmetry::none && layout.dims[0] != layout.dims[1])
+    throw file_error(
+        input.name(), header.first_line,
+        fmt::format("a symmetric matrix is square, but this one is {} x {}", layout.dims[0], layout.dims[1]));
   job.collecting = collector != nullptr;
   job.most_problems = collector != nullptr ? collector->most : 1;
   job.offset = layout.base == 0 ? 0 : 1;
@@ -609,7 +616,7 @@ CooTensor read_text(InputStream& input, const TextHeader& header, const ReadOpti
   CooTensor x = options.precision == Precision::f32
                     ? run<float>(input, job, header.first_line, context, report, collector)
                     : run<double>(input, job, header.first_line, context, report, collector);
-  if (layout.symmetry != Symmetry::none) expand(x, layout.symmetry, context);
+  if (layout.symmetry != Symmetry::none) mirror(x, layout.symmetry, context);
   return x;
 }
 

@@ -100,6 +100,9 @@ struct ProblemCollector {
 [[nodiscard]] CooTensor read_text(InputStream& input, const TextHeader& header, const ReadOptions& options,
                                   const Context& context, ReadReport& report, ProblemCollector* collector = nullptr);
 
+/// Adds the other triangle of a matrix of which one was stored.
+void mirror(CooTensor& x, Symmetry symmetry, const Context& context);
+
 /// The `read` of a text dialect whose header is read by `header`.
 template <auto header>
 CooTensor read_lines(InputStream& input, const ReadOptions& options, const Context& context, ReadReport& report) {

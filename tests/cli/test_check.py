@@ -120,7 +120,7 @@ def fix():
     equal(text("fixed/y.tns"), "1 2 2 2\n2 1 2 -2\n3 1 1 6\n", "the repaired tensor: sorted, merged, renumbered")
     equal([text(f"fixed/y.mode-{m}.old") for m in (1, 2, 3)], ["1\n3\n4\n", "1\n2\n", "2\n4\n"],
           "the old index of each new one")
-    equal([text(f"fixed/{n}.map") for n in ("mode-1-who", "mode-2-what", "mode-3-when")],
+    equal([text(f"fixed/y.{n}.map") for n in ("mode-1-who", "mode-2-what", "mode-3-when")],
           ["ann\ncid\ndee\n", "tea\npie\n", "tue\nthu\n"], "labels follow")
     equal(sorted(fixed["files"]), sorted(f"fixed/{f}" for f in listing(to)), "every file is named in the JSON")
     code, again = checked("fixed/y.tns")

@@ -223,28 +223,28 @@ def labels():
     for ending in (".tns", ".npz", ".bin", ".sptn", ".tns.zst"):
         to = folder("to")
         r = run("convert", "through/x.ptn", f"to/y{ending}", "--json", "-")
-        equal(listing(to), sorted([*MAPS, f"y{ending}"]), f"label files appear beside {ending}")
+        equal(listing(to), sorted([*(f"y.{m}" for m in MAPS), f"y{ending}"]), f"label files appear beside {ending}")
         equal(sorted(r.json["files"]), sorted(f"to/{f}" for f in listing(to)), f"and are named in the JSON ({ending})")
         for name, content in MAPS.items():
-            equal(text(f"to/{name}"), content, f"{name} beside {ending}")
+            equal(text(f"to/y.{name}"), content, f"{name} beside {ending}")
         equal(label_counts(f"to/y{ending}"), all_three, f"and are found again ({ending})")
 
     folder("to")
     write("to/mode-1-user.map", "someone\nelse\nentirely\n")
     write("to/mode-2-item.map", MAPS["mode-2-item.map"])
     convert("through/x.ptn", "to/y.tns")
-    equal(text("to/mode-1-user.map"), "someone\nelse\nentirely\n", "a label file of other content is left alone")
-    equal(text("to/y.mode-1-user.map"), MAPS["mode-1-user.map"], "and one named after the tensor is written")
-    equal(listing(WORK / "to"), sorted([*MAPS, "y.mode-1-user.map", "y.tns"]), "and the others as usual")
+    equal(text("to/mode-1-user.map"), "someone\nelse\nentirely\n", "the label files of others are left alone")
+    equal(listing(WORK / "to"), sorted(["mode-1-user.map", "mode-2-item.map", *(f"y.{m}" for m in MAPS), "y.tns"]),
+          "label files are named after the tensor")
     convert("to/y.tns", "to/y.ptn")
     equal(run("convert", "to/y.ptn", "-", "--to", "csv", "--quiet").out.splitlines()[1].split(",")[0], "ann",
           "the tensor's own labels win")
 
     to = folder("to")
-    os.mkdir(to / "mode-1-user.map")
+    os.mkdir(to / "y.mode-1-user.map")
     r = run("convert", "through/x.ptn", "to/y.tns")
-    check(r.code == 0 and os.path.exists(to / "y.mode-1-user.map") or r.code == 1 and not os.path.exists(to / "y.tns"),
-          "labels that cannot be written: another name, or no tensor either", f"{r} {listing(to)}")
+    check(r.code == 1 and not os.path.exists(to / "y.tns"), "labels that cannot be written: no tensor either",
+          f"{r} {listing(to)}")
 
     folder("given")
     write("given/x.tns", GOOD)
@@ -280,7 +280,7 @@ def csv_rows(data, *args, name="x.csv"):
     r = run("convert", name, "x.tns", "--quiet", *args, cwd=here)
     if r.code != 0:
         return str(r)
-    return text("csv/x.tns"), {p.name: p.read_text() for p in sorted(here.glob("*.map"))}
+    return text("csv/x.tns"), {p.name.removeprefix("x."): p.read_text() for p in sorted(here.glob("*.map"))}
 
 
 def tables():

@@ -58,7 +58,7 @@ def one(summary_file):
               f"{name}: the published text again")
         for label_file in summary.get("maps", []):
             published = gzip.decompress((here / (label_file + ".gz")).read_bytes())
-            check((WORK / "to" / label_file).read_bytes() == published, f"{name}: {label_file} again")
+            check((WORK / "to" / f"x.{label_file}").read_bytes() == published, f"{name}: {label_file} again")
 
 
 for file in SUMMARIES:

@@ -2,6 +2,7 @@
 #include "backends/cpu/threads.hpp"
 
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,8 +32,14 @@ void run_team(int size, const std::function<void(int, int)>& body) {
 #else
   std::vector<std::thread> team;
   team.reserve(static_cast<std::size_t>(size) - 1);
-  for (int rank = 1; rank < size; ++rank) team.emplace_back(guarded, rank);
+  int started = 1;
+  try {
+    for (; started < size; ++started) team.emplace_back(guarded, started);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: the rest runs here.
+  }
   guarded(0);
+  for (int rank = started; rank < size; ++rank) guarded(rank);
   for (std::thread& t : team) t.join();
 #endif
   for (const std::exception_ptr& failure : failures)

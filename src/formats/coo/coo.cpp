@@ -4,7 +4,6 @@
 namespace polyad {
 
 extern const FormatEntry coo_format;
-const FormatEntry coo_format = {
-    {"coo", "coordinates: N index arrays and the values"}, "all of them", false};
+const FormatEntry coo_format = {{"coo", "coordinates: N index arrays and the values"}, "", false};
 
 }  // namespace polyad

@@ -43,6 +43,7 @@ TEST(Buffer, TheBudgetSaysWhatWasNeededByWhat) {
   EXPECT_EQ(c.memory->used(), 800000U);
   const Context unlimited;
   EXPECT_THROW(Buffer<double>(unlimited, std::size_t{1} << 58U, "too much"), Error);
+  EXPECT_THROW(Buffer<double>(unlimited, std::size_t{1} << 61U, "more than a number of bytes can say"), Error);
 }
 
 TEST(Buffer, MovesAndViews) {
@@ -51,12 +52,38 @@ TEST(Buffer, MovesAndViews) {
   a[7] = 5;
   Buffer<int> b = std::move(a);
   EXPECT_EQ(b[7], 5);
+  EXPECT_EQ(a.size(), 0U);  // NOLINT(bugprone-use-after-move): that is the question
   auto owner = std::make_shared<std::vector<int>>(10, 3);
   Buffer<int> view = Buffer<int>::view(owner, owner->data(), owner->size());
   EXPECT_TRUE(view.is_view());
   EXPECT_EQ(view[9], 3);
   view.resize(4, "test");
   EXPECT_EQ(view.size(), 4U);
+}
+
+TEST(CooTensor, WideIndicesSurviveCopyingAndSorting) {
+  // Dims that would fit 32 bits, indices of 64: nothing may depend on the dims alone.
+  CooTensor x = make_coo({5, 7}, 3, Precision::f64, IndexWidth::u64, {});
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    std::get<1>(x.indices[0])[k] = 4 - k;
+    std::get<1>(x.indices[1])[k] = 2 * k;
+    std::get<1>(x.values)[k] = static_cast<double>(k + 1);
+  }
+  const CooTensor y = clone(x);
+  EXPECT_TRUE(same_nonzeros(x, y));
+  EXPECT_EQ(y.index(0, 0), 4U);
+  EXPECT_EQ(copy_as(x, Precision::f32).index(1, 2), 4U);
+  const std::vector<int> order = {0, 1};
+  sort_nonzeros(x, order);
+  EXPECT_EQ(x.index(0, 0), 2U);
+  EXPECT_EQ(x.value(0), 3);
+}
+
+TEST(CooTensor, ASumThatOverflowsIsRefused) {
+  CooTensor x = make_coo({2}, 2, Precision::f64, {});
+  std::get<1>(x.values)[0] = 1e308;
+  std::get<1>(x.values)[1] = 1e308;
+  EXPECT_THROW(merge_duplicates(x), Error);
 }
 
 TEST(Sizes, ReadAndWritten) {

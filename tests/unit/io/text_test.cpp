@@ -2,11 +2,13 @@
 // Text dialects: what is read, what is refused with which line, and that the number of threads changes nothing.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <random>
 
 #include "io/line_parser.hpp"
+#include "io/line_window.hpp"
 #include "io/text_numbers.hpp"
 #include "polyad/polyad.hpp"
 #include "scratch.hpp"
@@ -86,7 +88,8 @@ TEST(TextNumbers, ValuesAreCorrectlyRounded) {
     ASSERT_EQ(end, line.data() + t.size()) << t;
     ASSERT_EQ(std::bit_cast<std::uint64_t>(value), std::bit_cast<std::uint64_t>(std::strtod(t.c_str(), nullptr))) << t;
     float narrow = 0;
-    if (std::isfinite(std::strtof(t.c_str(), nullptr))) {
+    const float wanted = std::strtof(t.c_str(), nullptr);
+    if (std::isfinite(wanted) && (wanted != 0 || value == 0)) {
       ASSERT_NE(io::parse_value(line.data(), line.data() + t.size() + 1, narrow), nullptr) << t;
       ASSERT_EQ(std::bit_cast<std::uint32_t>(narrow), std::bit_cast<std::uint32_t>(std::strtof(t.c_str(), nullptr)))
           << t;
@@ -118,6 +121,94 @@ TEST(TextNumbers, WhatIsWrittenReadsBackToTheSameBits) {
   check(-0.0);
   check(1e15);
   check(99999999999.9999);
+}
+
+TEST(TextNumbers, WhatTheTypeCannotHoldIsRefused) {
+  const auto refused = [](const char* text, auto value) {
+    const std::string line = std::string(text) + "\n" + std::string(io::text_padding, '\0');
+    return io::parse_value(line.data(), line.data() + std::strlen(text) + 1, value) == nullptr;
+  };
+  EXPECT_TRUE(refused("1e-60", 0.0F));
+  EXPECT_FALSE(refused("1e-60", 0.0));
+  EXPECT_TRUE(refused("1e-400", 0.0));
+  EXPECT_TRUE(refused("1e39", 0.0F));
+  EXPECT_FALSE(refused("0e-400", 0.0));
+  EXPECT_FALSE(refused("0.000", 0.0));
+  EXPECT_TRUE(refused("+-5", 0.0));
+  EXPECT_TRUE(refused("++5", 0.0));
+}
+
+/// Parses one line by each way and compares.
+template <class Value>
+void compare_ways(int order, const std::string& text) {
+  io::TextLayout layout;
+  layout.order = order;
+  const std::string padded = text + "\n9 9 9 9 9 9 9 9\n" + std::string(io::text_padding, '\0');
+  std::array<std::uint64_t, max_order> careful = {};
+  Value value = 0;
+  const bool good =
+      io::careful_line(layout, {padded.data(), text.size()}, careful.data(), value).kind == io::LineKind::nonzero;
+  for (const bool portable : {false, true}) {
+    std::array<std::array<std::uint32_t, 4>, 8> out = {};
+    std::array<std::uint32_t*, 8> pointers = {};
+    for (std::size_t m = 0; m < 8; ++m) pointers[m] = out[m].data();
+    std::array<Value, 4> values = {};
+    std::array<std::uint64_t, 8> low;
+    std::array<std::uint64_t, 8> high = {};
+    low.fill(std::numeric_limits<std::uint64_t>::max());
+    io::WindowRun<std::uint32_t, Value> run = {.line = padded.data(),
+                                               .end = padded.data() + text.size() + 1,
+                                               .separator = ' ',
+                                               .offset = 1,
+                                               .indices = pointers.data(),
+                                               .values = values.data(),
+                                               .count = 0,
+                                               .low = low.data(),
+                                               .high = high.data()};
+    if (portable) {
+      io::parse_plain_lines_portably(order, run);
+    } else {
+      io::parse_plain_lines(order, run);
+    }
+    if (run.count == 0) {
+      ASSERT_EQ(run.line, padded.data()) << text;
+      ASSERT_EQ(high[0], 0U) << "a line that was left counts for nothing: " << text;
+      continue;
+    }
+    ASSERT_TRUE(good) << text;
+    ASSERT_EQ(run.line, run.end) << text;
+    for (int m = 0; m < order; ++m) {
+      const auto i = static_cast<std::size_t>(m);
+      ASSERT_EQ(out[i][0] + 1, static_cast<std::uint32_t>(careful[i])) << text;
+      ASSERT_EQ(low[i], careful[i]) << text;
+      ASSERT_EQ(high[i], careful[i]) << text;
+    }
+    ASSERT_TRUE(values[0] == value && std::signbit(values[0]) == std::signbit(value)) << text;
+  }
+}
+
+TEST(LineWindow, BothInstructionSetsAgreeWithTheCarefulWay) {
+  std::mt19937_64 random(5);
+  const std::string odd = "0123456789 .-+eE\t\r#x,";
+  int taken = 0;
+  for (int i = 0; i < 60000; ++i) {
+    const int order = static_cast<int>(random() % 6) + 1;
+    std::string text;
+    for (int m = 0; m < order; ++m) {
+      std::uint64_t ten = 1;
+      for (std::uint64_t d = random() % 9 + 1; d > 0; --d) ten *= 10;
+      text += std::to_string(random() % ten) + ' ';
+    }
+    if (random() % 3 == 0) text += '-';
+    text += std::to_string(random() % (random() % 2 == 0 ? 100 : 1000000000));
+    if (random() % 2 == 0) text += '.' + std::to_string(random() % (random() % 2 == 0 ? 1000 : 100000000));
+    if (random() % 4 == 0) text += '\r';
+    if (random() % 3 == 0) text[random() % text.size()] = odd[random() % odd.size()];
+    compare_ways<double>(order, text);
+    compare_ways<float>(order, text);
+    ++taken;
+  }
+  EXPECT_EQ(taken, 60000);
 }
 
 TEST(Text, PlainFrosttIsOneBased) {
@@ -170,6 +261,7 @@ TEST(Text, SymmetricMatricesAreExpanded) {
   const Scratch s;
   const CooTensor x = read(s.file("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 1\n"));
   EXPECT_EQ(x.nnz(), 3U);
+  EXPECT_NE(refusal(s.file("c.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 4 1\n1 4 5\n")), "");
   const CooTensor y = read(s.file("b.mtx", "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 1\n3 1 4\n"));
   EXPECT_EQ(y.value(0), 4);
   EXPECT_EQ(y.value(1), -4);
@@ -210,7 +302,9 @@ TEST(Text, IndicesAbove32BitsAreReadWide) {
   EXPECT_EQ(x.index(0, 100000), 4999999999U);
   EXPECT_EQ(x.index(0, 0), 0U);
   // 2^32-1 as a length still is 32 bits; 0-based it is one more, so 64 bits.
-  EXPECT_EQ(read(s.file("b.tns", "4294967295 1 1\n")).index_width(), IndexWidth::u64);
+  const CooTensor edge = read(s.file("b.tns", "4294967295 1 1\n"));
+  EXPECT_EQ(edge.index_width(), IndexWidth::u32);
+  EXPECT_EQ(edge.index(0, 0), 4294967294U);
   const CooTensor zero = read(s.file("c.tns", "4294967295 1 1\n0 1 1\n"));
   EXPECT_EQ(zero.dims[0], 4294967296U);
   EXPECT_EQ(zero.index(0, 1), 0U);
