@@ -25,7 +25,7 @@ test: build      ## every test; tests/run unit cli runs parts
 	@tests/run
 
 bench: build     ## the measured ratios of the README
-	@if [ -x bench/run ]; then bench/run; else for b in build/bench/*_bench; do echo "$$b"; $$b || exit 1; done; fi
+	@for b in build/bench/*_bench; do echo "$$b"; $$b || exit 1; done
 
 fuzz: deps       ## every reader against mangled files, FUZZ_SECONDS each (60)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/run fuzz

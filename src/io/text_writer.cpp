@@ -2,6 +2,7 @@
 #include "io/text_writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,25 @@ struct Block {
   std::string encoded;
 };
 
+/// Writes the lines of nonzeros [begin, end) at p and returns the end. What the loop reads is copied to locals first:
+/// stores through a char* could change anything else, and everything would be loaded again for each number.
+template <class Index, class Value>
+char* format_lines(const CooView<Index, Value>& view, std::uint64_t begin, std::uint64_t end, std::uint64_t base,
+                   char* p) {
+  const int order = view.order;
+  const std::array<Index*, max_order> indices = view.indices;
+  Value* const values = view.values;
+  for (std::uint64_t k = begin; k < end; ++k) {
+    for (int m = 0; m < order; ++m) {
+      p = format_index(p, static_cast<std::uint64_t>(indices[static_cast<std::size_t>(m)][k]) + base);
+      *p++ = ' ';
+    }
+    p = format_value(p, values[k]);
+    *p++ = '\n';
+  }
+  return p;
+}
+
 }  // namespace
 
 void write_lines(const CooTensor& x, OutputFile& output, int base, const Context& context) {
@@ -41,17 +61,8 @@ void write_lines(const CooTensor& x, OutputFile& output, int base, const Context
         },
         [&](Block& block) {
           if (!block.text) block.text = std::make_unique_for_overwrite<char[]>(longest * nonzeros_per_block);
-          char* p = block.text.get();
-          for (std::uint64_t k = block.begin; k < block.end; ++k) {
-            for (int m = 0; m < v.order; ++m) {
-              p = format_index(p, static_cast<std::uint64_t>(v.indices[static_cast<std::size_t>(m)][k]) +
-                                      static_cast<std::uint64_t>(base));
-              *p++ = ' ';
-            }
-            p = format_value(p, v.values[k]);
-            *p++ = '\n';
-          }
-          block.bytes = static_cast<std::size_t>(p - block.text.get());
+          char* const end = format_lines(v, block.begin, block.end, static_cast<std::uint64_t>(base), block.text.get());
+          block.bytes = static_cast<std::size_t>(end - block.text.get());
           if (output.is_compressed()) block.encoded = output.encode({block.text.get(), block.bytes});
         },
         [&](Block& block) {
