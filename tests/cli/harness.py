@@ -22,6 +22,8 @@ import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLYAD = os.path.abspath(os.environ.get("POLYAD", ROOT / "build" / "polyad"))
+# A sanitizer reserves terabytes of addresses and keeps freed memory: limits and memory mean nothing then.
+SANITIZED = bool(os.environ.get("POLYAD_SANITIZED"))
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="polyad-cli-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the folder is removed then too
@@ -67,7 +69,7 @@ class Run:
     """One finished call of the tool: code (negative: killed by that signal), out, err, seconds, rss (bytes)."""
 
     def __init__(self, code, out, err, seconds, rss):
-        self.code, self.raw, self.seconds, self.rss = code, out, seconds, rss
+        self.code, self.raw, self.seconds, self.rss = code, out, seconds, 0 if SANITIZED else rss
         self.out = out.decode(errors="replace")
         self.err = err.decode(errors="replace")
         self.lines = self.err.splitlines()
@@ -93,7 +95,7 @@ class Call:
 
         def limits():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if address_space:
+            if address_space and not SANITIZED:
                 resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
             if setup:
                 setup()
