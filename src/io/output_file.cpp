@@ -103,22 +103,25 @@ OutputFile::OutputFile(std::string path, Compression compression, std::function<
       path_(std::move(path)),
       name_(path_ == "-" ? "standard output" : path_),
       compression_(compression) {
-  if (path_ == "-") {
+  if (path_ == "-" || path_ == "/dev/stdout") {
     fd_ = dup(STDOUT_FILENO);
     direct_ = true;
     if (fd_ < 0) throw failure(name_, "cannot be written", errno);
     return;
   }
-  path_ = behind_links(std::move(path_));
   struct stat info = {};
-  if (stat(path_.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) throw failure(name_, "cannot be written", EISDIR);
-    if (access(path_.c_str(), W_OK) != 0) throw failure(name_, "cannot be written", errno);
-    direct_ = !S_ISREG(info.st_mode);
-  }
+  const bool exists = stat(path_.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) throw failure(name_, "cannot be written", EISDIR);
+  if (exists && access(path_.c_str(), W_OK) != 0) throw failure(name_, "cannot be written", errno);
+  const std::string target = behind_links(path_);
+  // Pipes and devices are written in place, and so is what has no name of its own (/proc/self/fd/N of a deleted file).
+  struct stat named = {};
+  const bool has_name = stat(target.c_str(), &named) == 0 && named.st_dev == info.st_dev && named.st_ino == info.st_ino;
+  direct_ = exists && (!S_ISREG(info.st_mode) || !has_name);
   if (direct_) {
-    while ((fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC)) < 0 && errno == EINTR) stop_if_cancelled();
+    while ((fd_ = open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)) < 0 && errno == EINTR) stop_if_cancelled();
   } else {
+    path_ = target;
     fd_ = open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
       hidden_ = hidden_name(path_);
