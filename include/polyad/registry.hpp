@@ -19,6 +19,14 @@ struct Entry {
 struct FormatEntry : Entry {
   std::string_view paper;      ///< where it comes from; empty: common knowledge
   bool mode_specific = false;  ///< built for one mode, or one copy serves all
+  std::string_view strengths;  ///< what it is good at
+};
+
+/// A kernel: one way to do an operation on one format.
+struct KernelEntry : Entry {
+  std::string_view operation;  ///< "mttkrp", "ttv", "ttm", "norm", "innerprod"
+  std::string_view formats;    ///< the formats it works on, by commas; "any"
+  bool deterministic = false;  ///< the same bits for any number of threads
 };
 
 /// A file dialect.
@@ -38,7 +46,7 @@ struct DeviceEntry {
 /// Storage formats, in the order of formats.list.
 [[nodiscard]] std::span<const FormatEntry> formats();
 /// Kernels.
-[[nodiscard]] std::span<const Entry> kernels();
+[[nodiscard]] std::span<const KernelEntry> kernels();
 /// Solvers.
 [[nodiscard]] std::span<const Entry> solvers();
 /// Backends.

@@ -6,30 +6,40 @@
 
 #include <array>
 
+#include "core/format.hpp"
 #include "polyad/context.hpp"
+#include "polyad/error.hpp"
 
 namespace polyad {
 
-#define POLYAD_FORMAT(name) extern const FormatEntry name##_format;
+#define POLYAD_FORMAT(name) extern const FormatClass name##_format;
 #include "lists/formats.list"
 #undef POLYAD_FORMAT
 
-std::span<const FormatEntry> formats() {
-  static const std::vector<FormatEntry> all = {
-#define POLYAD_FORMAT(name) name##_format,
+std::span<const FormatClass* const> format_classes() {
+  static constexpr auto all = std::to_array<const FormatClass*>({
+#define POLYAD_FORMAT(name) &name##_format,
 #include "lists/formats.list"
 #undef POLYAD_FORMAT
-  };
+  });
   return all;
 }
 
-std::span<const Entry> kernels() {
-  static const std::vector<Entry> all = {
-#define POLYAD_KERNEL(name, summary) {#name, summary},
-#include "lists/kernels.list"
-#undef POLYAD_KERNEL
-  };
+std::span<const FormatEntry> formats() {
+  static const std::vector<FormatEntry> all = [] {
+    std::vector<FormatEntry> entries;
+    for (const FormatClass* f : format_classes()) entries.push_back(f->entry);
+    return entries;
+  }();
   return all;
+}
+
+const FormatEntry& format_named(std::string_view name) {
+  for (const FormatEntry& f : formats())
+    if (f.name == name) return f;
+  std::string known;
+  for (const FormatEntry& f : formats()) known += fmt::format("{}{}", known.empty() ? "" : ", ", f.name);
+  throw usage_error(fmt::format("there is no format '{}'; there are {}", name, known));
 }
 
 std::span<const Entry> solvers() {

@@ -21,7 +21,7 @@ LAYERS = {
     "solvers": {"solvers", "kernels", "formats", "core", "backends", "lists"},
     "distributed": {"distributed", "solvers", "kernels", "formats", "core", "backends", "lists"},
 }
-THIRD_PARTY = {"fmt", "nlohmann", "fast_float", "CLI", "xxhash.h", "zlib.h", "zstd.h", "omp.h"}
+THIRD_PARTY = {"fmt", "nlohmann", "fast_float", "CLI", "xxhash.h", "zlib.h", "zstd.h", "omp.h", "hwy"}
 LONG, TOO_LONG = 600, 700  # lines
 FORBIDDEN = {  # in the library: it never prints and never exits
     "prints": re.compile(r"\bstd::(?:cout|cerr|clog|printf|puts)\b|\bfmt::print\(|(?<![\w:.])(?:printf|puts)\("),

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/// \file The operations on a tensor in any storage format.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "polyad/context.hpp"
+#include "polyad/coo_tensor.hpp"
+#include "polyad/cp_model.hpp"
+#include "polyad/matrix.hpp"
+#include "polyad/registry.hpp"
+#include "polyad/tensor.hpp"
+
+namespace polyad {
+
+/// Memory that kernels keep from one call to the next: private copies of an output, locks, partial rows. Belongs to one
+/// computation at a time.
+class Workspace {
+ public:
+  Workspace();
+  ~Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// At least `bytes` bytes, aligned to pages, for one of the purposes of a kernel; the content is whatever was left.
+  [[nodiscard]] void* room(int purpose, std::size_t bytes, const Context& context);
+  /// Bytes held.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+  /// Gives everything back.
+  void clear() noexcept;
+
+ private:
+  struct Rooms;
+  std::unique_ptr<Rooms> rooms_;
+};
+
+/// Which kernel ran, or would run.
+struct KernelChoice {
+  std::string_view name;  ///< its line in the registry, e.g. "mttkrp/csf/root"
+  std::string why;        ///< why this one
+};
+
+/// V(k,:) = sum over nonzeros with i_mode = k of x * Hadamard product over m != mode of factors[m](i_m,:).
+/// `factors` has one matrix per mode (the one of `mode` is not read), `out` dims[mode] x rank; it is overwritten.
+/// \param kernel the name of a kernel to force; empty: the cheapest that can
+/// \param mode 0-based
+template <class T>
+KernelChoice mttkrp(Tensor& x, std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
+                    Workspace& workspace, const Context& context = {}, std::string_view kernel = {});
+
+/// The kernel that mttkrp would take.
+[[nodiscard]] KernelChoice mttkrp_choice(const Tensor& x, int mode, std::uint64_t rank, const Context& context = {},
+                                         std::string_view kernel = {});
+
+/// Y(i without i_mode) = sum of x * vector[i_mode]: a sparse tensor of order N-1 without duplicates, sorted by its
+/// modes. Entries that cancel to 0 stay. f32 tensors give f32 results. \param vector dims[mode] numbers
+[[nodiscard]] CooTensor ttv(const Tensor& x, int mode, std::span<const double> vector, const Context& context = {},
+                            std::string_view kernel = {}, KernelChoice* choice = nullptr);
+
+/// A tensor that is dense in one mode: per non-empty fibre of that mode a row.
+struct SemiSparseTensor {
+  int dense_mode = 0;         ///< 0-based position of the dense mode
+  CooTensor fibres;           ///< coordinates of the rows in the other modes, sorted; its values are all 1
+  FactorMatrix<double> rows;  ///< [fibres][length of the dense mode]
+};
+
+/// Y(.., j, ..) = sum over i_mode of x * matrix(j, i_mode): every fibre of the mode becomes a dense row.
+/// \param matrix J x dims[mode]
+[[nodiscard]] SemiSparseTensor ttm(const Tensor& x, int mode, const Matrix& matrix, const Context& context = {});
+
+/// Frobenius norm of the stored values; those of one coordinate are not summed first. The same bits for any number of
+/// threads.
+[[nodiscard]] double norm(const Tensor& x, const Context& context = {});
+
+/// Frobenius norm of a model: sqrt(weights' (Hadamard over modes of factor' factor) weights).
+[[nodiscard]] double norm(const CpModel& model);
+
+/// <X, M> = sum over nonzeros of x times the model's value there. The same bits for any number of threads.
+[[nodiscard]] double innerprod(const Tensor& x, const CpModel& model, const Context& context = {});
+
+}  // namespace polyad

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/// \file The contract of an MTTKRP kernel:
+///
+///   out(k,:) = sum over nonzeros with i_mode = k of x * Hadamard product over m != mode of factors[m](i_m,:)
+///
+/// `out` is overwritten, padding included; factors are padded with zeros. Cost is counted in nanoseconds of one thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/format.hpp"
+#include "kernels/kernel.hpp"
+#include "polyad/context.hpp"
+#include "polyad/kernels.hpp"
+#include "polyad/matrix.hpp"
+
+namespace polyad {
+
+/// What a kernel is asked.
+struct MttkrpQuestion {
+  const TensorBody& tensor;
+  int mode = 0;
+  std::uint64_t rank = 0;
+  const Context& context;
+
+  [[nodiscard]] int threads() const { return context.thread_count(); }
+  [[nodiscard]] std::uint64_t rows() const { return tensor.shape().dims[static_cast<std::size_t>(mode)]; }
+};
+
+/// What a kernel is given.
+template <class T>
+struct MttkrpRequest {
+  TensorBody& tensor;
+  std::span<const FactorMatrix<T>> factors;  // [order], that of `mode` is not read
+  int mode = 0;
+  FactorMatrix<T>& out;
+  Workspace& workspace;
+  const Context& context;
+
+  [[nodiscard]] int order() const { return tensor.shape().order(); }
+  [[nodiscard]] std::uint64_t nnz() const { return tensor.shape().nnz; }
+  [[nodiscard]] std::uint64_t stride() const { return out.stride(); }
+  [[nodiscard]] int threads() const { return context.thread_count(); }
+};
+
+/// A line of kernels.list.
+struct MttkrpKernel {
+  KernelEntry entry;
+  Answer (*ask)(const MttkrpQuestion&);
+  void (*run_f32)(const MttkrpRequest<float>&);
+  void (*run_f64)(const MttkrpRequest<double>&);
+};
+
+/// What the purposes of a Workspace are.
+enum WorkspacePurpose : int { private_outputs, row_locks, boundary_rows, other_scratch };
+
+/// Nanoseconds one thread takes for a row of `rank` columns in a loop over nonzeros, roughly: 1 ns per 16 columns and
+/// factor read. Only the order of kernels matters.
+[[nodiscard]] inline double row_cost(const MttkrpQuestion& q) {
+  return static_cast<double>(q.tensor.shape().nnz) * static_cast<double>(q.tensor.shape().order()) *
+         (1.0 + static_cast<double>(q.rank) / 16.0);
+}
+
+}  // namespace polyad

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/// \file A block of columns of a row in vector registers. Compiled once per instruction set (Highway's way), so it has
+/// no ordinary include guard.
+#if defined(POLYAD_ROWS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYAD_ROWS_INL
+#undef POLYAD_ROWS_INL
+#else
+#define POLYAD_ROWS_INL
+#endif
+
+#include <hwy/highway.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "kernels/mttkrp/output.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyad::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// C columns of a row.
+template <class T, int C>
+struct Cols {
+  using D = hn::CappedTag<T, static_cast<std::size_t>(C)>;
+  static constexpr int lanes = static_cast<int>(hn::MaxLanes(D()));
+  static constexpr int vectors = C / lanes;
+  hn::Vec<D> v[vectors];
+
+  static HWY_INLINE Cols zero() {
+    Cols c;
+    for (int i = 0; i < vectors; ++i) c.v[i] = hn::Zero(D());
+    return c;
+  }
+  static HWY_INLINE Cols all(T x) {
+    Cols c;
+    for (int i = 0; i < vectors; ++i) c.v[i] = hn::Set(D(), x);
+    return c;
+  }
+  static HWY_INLINE Cols load(const T* HWY_RESTRICT p) {
+    Cols c;
+    for (int i = 0; i < vectors; ++i) c.v[i] = hn::LoadU(D(), p + i * lanes);
+    return c;
+  }
+  HWY_INLINE void store(T* HWY_RESTRICT p) const {
+    for (int i = 0; i < vectors; ++i) hn::StoreU(v[i], D(), p + i * lanes);
+  }
+  /// this *= row
+  HWY_INLINE void times(const T* HWY_RESTRICT row) {
+    for (int i = 0; i < vectors; ++i) v[i] = hn::Mul(v[i], hn::LoadU(D(), row + i * lanes));
+  }
+  HWY_INLINE void times(const Cols& other) {
+    for (int i = 0; i < vectors; ++i) v[i] = hn::Mul(v[i], other.v[i]);
+  }
+  /// this += x * row
+  HWY_INLINE void add_scaled(T x, const T* HWY_RESTRICT row) {
+    const auto s = hn::Set(D(), x);
+    for (int i = 0; i < vectors; ++i) v[i] = hn::MulAdd(s, hn::LoadU(D(), row + i * lanes), v[i]);
+  }
+  /// this += a * row
+  HWY_INLINE void add_product(const Cols& a, const T* HWY_RESTRICT row) {
+    for (int i = 0; i < vectors; ++i) v[i] = hn::MulAdd(a.v[i], hn::LoadU(D(), row + i * lanes), v[i]);
+  }
+  HWY_INLINE void add(const Cols& other) {
+    for (int i = 0; i < vectors; ++i) v[i] = hn::Add(v[i], other.v[i]);
+  }
+  /// p += this
+  HWY_INLINE void add_to(T* HWY_RESTRICT p) const {
+    for (int i = 0; i < vectors; ++i) hn::StoreU(hn::Add(hn::LoadU(D(), p + i * lanes), v[i]), D(), p + i * lanes);
+  }
+};
+
+/// Requests the cache lines of C columns.
+template <class T, int C>
+HWY_INLINE void prefetch_row(const T* p) {
+  constexpr int per_line = 64 / static_cast<int>(sizeof(T));
+  for (int c = 0; c < C; c += per_line) __builtin_prefetch(p + c);
+}
+template <class T, int C>
+HWY_INLINE void prefetch_row_to_write(const T* p) {
+  constexpr int per_line = 64 / static_cast<int>(sizeof(T));
+  for (int c = 0; c < C; c += per_line) __builtin_prefetch(p + c, 1);
+}
+
+/// Adds columns column .. column + C of a row to a sink.
+template <class T, int C>
+HWY_INLINE void add_row(const Sink<T>& sink, std::uint64_t row, std::uint64_t column, const Cols<T, C>& cols,
+                        std::uint64_t end_column) {
+  switch (sink.kind) {
+    case SinkKind::own:
+    case SinkKind::boundary:
+      cols.add_to(sink.at(row) + column);
+      return;
+    case SinkKind::locked:
+      sink.locks.lock(row);
+      cols.add_to(sink.out + row * sink.stride + column);
+      sink.locks.unlock(row);
+      return;
+    case SinkKind::atomic: {
+      alignas(64) T numbers[C];
+      cols.store(numbers);
+      T* out = sink.out + row * sink.stride + column;
+      for (int c = 0; c < C && column + static_cast<std::uint64_t>(c) < end_column; ++c)
+        std::atomic_ref<T>(out[c]).fetch_add(numbers[c], std::memory_order_relaxed);
+      return;
+    }
+  }
+}
+
+/// Calls f.template run<C>(column) for blocks of 32, 16, 8 and 4 columns that cover a row.
+template <class F>
+HWY_INLINE void for_column_blocks(std::uint64_t stride, const F& f) {
+  std::uint64_t column = 0;
+  for (; column + 32 <= stride; column += 32) f.template run<32>(column);
+  if (column + 16 <= stride) {
+    f.template run<16>(column);
+    column += 16;
+  }
+  if (column + 8 <= stride) {
+    f.template run<8>(column);
+    column += 8;
+  }
+  if (column + 4 <= stride) f.template run<4>(column);
+}
+
+}  // namespace polyad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
