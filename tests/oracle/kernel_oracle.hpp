@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/// \file The definitions of the kernels: plain loops in double over coordinates. Shares nothing with any kernel; its own
+/// numbers are checked by hand in tests/matrix/oracle_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <polyad/coo_tensor.hpp>
+#include <vector>
+
+namespace polyad::oracle {
+
+/// Row-major matrix.
+struct Dense {
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  std::vector<double> values;
+
+  Dense(std::uint64_t r, std::uint64_t c) : rows(r), cols(c), values(r * c) {}
+  double& operator()(std::uint64_t i, std::uint64_t j) { return values[i * cols + j]; }
+  double operator()(std::uint64_t i, std::uint64_t j) const { return values[i * cols + j]; }
+};
+
+/// V(k,:) = sum over nonzeros with i_mode = k of x * product over m != mode of factors[m](i_m,:).
+inline Dense mttkrp(const CooTensor& x, const std::vector<Dense>& factors, int mode) {
+  const std::uint64_t rank = factors[0].cols;
+  Dense v(x.dims[static_cast<std::size_t>(mode)], rank);
+  for (std::uint64_t k = 0; k < x.nnz(); ++k)
+    for (std::uint64_t r = 0; r < rank; ++r) {
+      double p = x.value(k);
+      for (int m = 0; m < x.order(); ++m)
+        if (m != mode) p *= factors[static_cast<std::size_t>(m)](x.index(m, k), r);
+      v(x.index(mode, k), r) += p;
+    }
+  return v;
+}
+
+/// Y(i without i_mode) = sum of x * vector[i_mode], by coordinate.
+inline std::map<std::vector<std::uint64_t>, double> ttv(const CooTensor& x, const std::vector<double>& vector, int mode) {
+  std::map<std::vector<std::uint64_t>, double> y;
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) {
+    std::vector<std::uint64_t> at;
+    for (int m = 0; m < x.order(); ++m)
+      if (m != mode) at.push_back(x.index(m, k));
+    y[at] += x.value(k) * vector[x.index(mode, k)];
+  }
+  return y;
+}
+
+/// Y(i without i_mode)(j) = sum of x * matrix(j, i_mode): a row per non-empty fibre.
+inline std::map<std::vector<std::uint64_t>, std::vector<double>> ttm(const CooTensor& x, const Dense& matrix, int mode) {
+  std::map<std::vector<std::uint64_t>, std::vector<double>> y;
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) {
+    std::vector<std::uint64_t> at;
+    for (int m = 0; m < x.order(); ++m)
+      if (m != mode) at.push_back(x.index(m, k));
+    std::vector<double>& row = y[at];
+    row.resize(matrix.rows);
+    for (std::uint64_t j = 0; j < matrix.rows; ++j) row[j] += x.value(k) * matrix(j, x.index(mode, k));
+  }
+  return y;
+}
+
+/// <X, M> with weights.
+inline double innerprod(const CooTensor& x, const std::vector<double>& weights, const std::vector<Dense>& factors) {
+  double sum = 0;
+  for (std::uint64_t k = 0; k < x.nnz(); ++k)
+    for (std::size_t r = 0; r < weights.size(); ++r) {
+      double p = x.value(k) * weights[r];
+      for (int m = 0; m < x.order(); ++m) p *= factors[static_cast<std::size_t>(m)](x.index(m, k), r);
+      sum += p;
+    }
+  return sum;
+}
+
+}  // namespace polyad::oracle
