@@ -51,7 +51,8 @@ void run_blocked(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
       LoopPlan<Index, T> plan(r);
-      plan.loop.runs = coo.x.sorted_by.size() > 0 && coo.x.sorted_by[0] == r.mode;
+      NonzeroBlock<Index, T> sample(r.order());
+      plan.loop.runs = rows_come_in_runs(coo, r.mode, r.nnz(), sample);
       const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
       const int threads = std::min(r.threads(), useful);
       const SharedOutput<T> output =

@@ -11,7 +11,9 @@ template <class T>
 void run_shared(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
-      const LoopPlan<Index, T> plan(r);
+      LoopPlan<Index, T> plan(r);
+      NonzeroBlock<Index, T> sample(r.order());
+      plan.loop.runs = rows_come_in_runs(r.tensor, r.mode, r.nnz(), sample);
       const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
       const int threads = std::min(r.threads(), useful);
       const SharedOutput<T> output(r, threads, r.nnz());
@@ -31,7 +33,9 @@ template <class T>
 void run_owner(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
-      const LoopPlan<Index, T> plan(r);
+      LoopPlan<Index, T> plan(r);
+      NonzeroBlock<Index, T> sample(r.order());
+      plan.loop.runs = rows_come_in_runs(r.tensor, r.mode, r.nnz(), sample);
       clear(r.out, r.threads());
       const int threads =
           static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(r.threads()), r.out.rows()));
