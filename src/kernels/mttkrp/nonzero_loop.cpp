@@ -20,9 +20,9 @@ enum class Adding {
   in_runs,  // summed in registers while the row stays the same
 };
 
-/// One pass over the nonzeros of a block for C columns. Inputs: number of factors when it is 2, 3 or 4, else 0. Whole: a row
-/// is these C columns and nothing else, so that addresses need no multiplication. Everything is copied into locals first:
-/// a vector store may alias anything, so members would be read again after each.
+/// One pass over the nonzeros of a block for C columns. Inputs: number of factors when it is 2, 3 or 4, else 0. Whole:
+/// a row is these C columns and nothing else, so that addresses need no multiplication. Everything is copied into
+/// locals first: a vector store may alias anything, so members would be read again after each.
 template <class Index, class T, int C, int Inputs, Adding adding, bool Whole>
 struct Pass {
   static constexpr int most = Inputs > 0 ? Inputs : max_order;
@@ -133,8 +133,7 @@ struct Passes {
   }
   template <int C, bool Whole>
   HWY_INLINE void with_inputs(std::uint64_t column) const {
-    if (!l.runs && l.sink.kind != SinkKind::own)
-      return run_pass<Index, T, C, 0, Adding::shared, false>(l, column);
+    if (!l.runs && l.sink.kind != SinkKind::own) return run_pass<Index, T, C, 0, Adding::shared, false>(l, column);
     if constexpr (sizeof(Index) == 4) {
       if (l.inputs == 2) return with<C, 2, Whole>(column);
       if (l.inputs == 3) return with<C, 3, Whole>(column);

@@ -86,9 +86,9 @@ struct LoopPlan {
   }
 };
 
-/// Whether neighbours share the row of a mode so often that summing them in registers pays: a row that was just stored is
-/// slow to load again (31 cycles a nonzero when all share it, against 13), a wrong guess of the branch costs about 20.
-/// Looks at some places of the format only.
+/// Whether neighbours share the row of a mode so often that summing them in registers pays: a row that was just stored
+/// is slow to load again (31 cycles a nonzero when all share it, against 13), a wrong guess of the branch costs
+/// about 20. Looks at some places of the format only.
 template <class Index, class T, class F>
 [[nodiscard]] bool rows_come_in_runs(const F& format, int mode, std::uint64_t nnz, NonzeroBlock<Index, T>& block) {
   constexpr std::uint64_t places = 16;

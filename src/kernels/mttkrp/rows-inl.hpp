@@ -65,7 +65,8 @@ struct Cols {
   HWY_INLINE void add(const Cols& other) {
     for (int i = 0; i < vectors; ++i) v[i] = hn::Add(v[i], other.v[i]);
   }
-  /// p += this. 64-byte vectors go in halves: loading a row that was just stored is 9 cycles slower in one piece (Zen 4).
+  /// p += this. 64-byte vectors go in halves: loading a row that was just stored is 9 cycles slower in one piece (Zen
+  /// 4).
   HWY_INLINE void add_to(T* HWY_RESTRICT p) const {
     for (int i = 0; i < vectors; ++i, p += lanes) {
       if constexpr (lanes * sizeof(T) == 64) {
