@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-
 #include "backends/cpu/threads.hpp"
 #include "polyad/error.hpp"
 
@@ -19,12 +17,11 @@ std::string refusal_for(const BitLayout& layout) {
                      layout.bits());
 }
 
-/// One pass over the line, mode by mode: spans of the segments and turns.
+/// One pass over the line: the spans of the segments.
 template <class Index>
 void survey(Alto& a, const Context& context) {
   const std::uint64_t segments = a.segments();
   const auto order = static_cast<std::size_t>(a.tensor_shape.order());
-  std::vector<std::atomic<std::uint64_t>> turns(order);
   cpu::parallel_ranges(
       context.thread_count(), segments,
       [&](std::uint64_t begin, std::uint64_t end) {
@@ -37,19 +34,15 @@ void survey(Alto& a, const Context& context) {
             a.layout.decode(a.keys.data() + first * a.key_words, a.key_words, count, static_cast<int>(m), rows.data());
             Index low = rows[0];
             Index high = rows[0];
-            std::uint64_t changes = 0;
             for (std::size_t i = 1; i < count; ++i) {
               low = std::min(low, rows[i]);
               high = std::max(high, rows[i]);
-              changes += rows[i] != rows[i - 1];
             }
             a.spans[m * segments + s] = {low, high};
-            turns[m].fetch_add(changes, std::memory_order_relaxed);
           }
         }
       },
       16);
-  a.turns.assign(turns.begin(), turns.end());
 }
 
 }  // namespace

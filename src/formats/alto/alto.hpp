@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "core/bit_layout.hpp"
 #include "core/format.hpp"
@@ -23,11 +23,10 @@ struct Alto {
 
   TensorShape tensor_shape;
   BitLayout layout;
-  std::size_t key_words = 1;         // 1 or 2
-  Buffer<std::uint64_t> keys;        // [nnz][key_words], the low word first
-  ValueBuffer values;                // [nnz]
-  Buffer<Span> spans;                // [order][segments]
-  std::vector<std::uint64_t> turns;  // [order] neighbours on the line that differ in this mode
+  std::size_t key_words = 1;   // 1 or 2
+  Buffer<std::uint64_t> keys;  // [nnz][key_words], the low word first
+  ValueBuffer values;          // [nnz]
+  Buffer<Span> spans;          // [order][segments]
 
   [[nodiscard]] static Alto build(const CooTensor& x, const FormatOptions& options, const Context& context);
 

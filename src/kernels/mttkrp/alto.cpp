@@ -89,7 +89,8 @@ void run_ordered(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
       LoopPlan<Index, T> plan(r);
-      plan.loop.runs = alto.turns[static_cast<std::size_t>(r.mode)] < r.nnz() / 4 * 3;
+      NonzeroBlock<Index, T> sample(r.order());
+      plan.loop.runs = rows_come_in_runs(alto, r.mode, r.nnz(), sample);
       const int parts = static_cast<int>(
           std::min(static_cast<std::uint64_t>(r.threads()), std::max<std::uint64_t>(alto.segments(), 1)));
       const auto add_parts = [&](const auto& output) {
