@@ -8,6 +8,7 @@
 #include "polyad/cp_model.hpp"
 #include "polyad/error.hpp"
 #include "polyad/generate.hpp"
+#include "polyad/hicoo.hpp"
 #include "polyad/io.hpp"
 #include "polyad/kernels.hpp"
 #include "polyad/labels.hpp"

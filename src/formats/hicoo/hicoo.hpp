@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/// \file HiCOO: blocks in Morton order with 8-bit offsets inside (Li, Sun and Vuduc, SC 2018).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/format.hpp"
+#include "formats/hicoo/blocks.hpp"
+
+namespace polyad {
+
+/// Which superblocks write the same range of rows of a mode: they run one after the other, others in parallel. The
+/// paper's `lschr`.
+struct HicooSchedule {
+  Buffer<std::uint64_t> begins;       // [ranges + 1] into superblocks
+  Buffer<std::uint64_t> superblocks;  // [superblocks], range after range, in storage order within a range
+  Buffer<std::uint64_t> nonzeros;     // [ranges]
+
+  std::uint64_t independent = 0;  ///< ranges that have superblocks
+  std::uint64_t iterations = 0;   ///< superblocks of the range that has most
+  std::uint64_t heaviest = 0;     ///< nonzeros of the range that has most
+
+  [[nodiscard]] std::uint64_t ranges() const { return nonzeros.size(); }
+  [[nodiscard]] std::span<const std::uint64_t> of_range(std::uint64_t range) const {
+    return {superblocks.data() + begins[range], static_cast<std::size_t>(begins[range + 1] - begins[range])};
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return begins.bytes() + superblocks.bytes() + nonzeros.bytes(); }
+};
+
+/// HiCOO: nonzeros of a block lie together, their indices are the block's corner plus offsets of one byte.
+struct Hicoo {
+  /// Offsets are widened so many at a time: the last array may be read beyond its end.
+  static constexpr std::size_t lanes = 16;
+
+  TensorShape tensor_shape;
+  hicoo::Sides sides;
+  Buffer<std::uint64_t> bptr;            // [blocks + 1] first nonzero
+  IndexBuffer binds;                     // [blocks][order] coordinates of blocks
+  Buffer<std::uint8_t> einds;            // [order][nnz] offsets, and `lanes` bytes that are read but not used
+  ValueBuffer values;                    // [nnz]
+  Buffer<std::uint64_t> lptr;            // [superblocks + 1] first block
+  std::vector<HicooSchedule> schedules;  // [order]
+
+  [[nodiscard]] static Hicoo build(const CooTensor& x, const FormatOptions& options, const Context& context);
+
+  [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::uint64_t blocks() const { return bptr.size() - 1; }
+  [[nodiscard]] std::uint64_t superblocks() const { return lptr.size() - 1; }
+
+  /// Decodes nonzeros [from, to) of one block to places at, at + 1, ... of the rooms. Writes whole groups of `lanes`
+  /// when they fit the rooms.
+  template <class Index, class Value>
+  void decode_block(std::uint64_t block, std::uint64_t from, std::uint64_t to, std::span<Index* const> rooms,
+                    std::size_t at) const {
+    const std::size_t order = rooms.size();
+    const Index* corner = typed<Index>(binds) + block * order;
+    const auto count = static_cast<std::size_t>(to - from);
+    const std::uint8_t* offsets = einds.data() + from;
+    const bool whole = at + (count + lanes - 1) / lanes * lanes <= NonzeroBlock<Index, Value>::capacity;
+    for (std::size_t m = 0; m < order; ++m, offsets += tensor_shape.nnz) {
+      const auto base = static_cast<Index>(corner[m] << static_cast<unsigned>(sides.block_bits));
+      Index* out = rooms[m] + at;
+      if (!whole) {
+        for (std::size_t i = 0; i < count; ++i) out[i] = base + offsets[i];
+        continue;
+      }
+      for (std::size_t i = 0; i < count; i += lanes)
+        for (std::size_t j = 0; j < lanes; ++j) out[i + j] = base + offsets[i + j];
+    }
+  }
+
+  template <class Index, class Value>
+  void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
+    std::array<Index*, max_order> rooms = {};
+    for (int m = 0; m < tensor_shape.order(); ++m) rooms[static_cast<std::size_t>(m)] = block.index_room(m);
+    block.values = typed<Value>(values) + first;
+    if (count == 0) return;
+    auto b = static_cast<std::uint64_t>(std::upper_bound(bptr.begin(), bptr.end(), first) - bptr.begin() - 1);
+    for (std::size_t done = 0; done < count; ++b) {
+      const std::uint64_t to = std::min<std::uint64_t>(bptr[b + 1], first + count);
+      decode_block<Index, Value>(b, first + done, to, {rooms.data(), tensor_shape.dims.size()}, done);
+      done = static_cast<std::size_t>(to - first);
+    }
+  }
+};
+
+/// Reads the nonzeros of some superblocks, in their order, piece by piece. The pieces do not end where superblocks do:
+/// in a hypersparse tensor those have a handful of nonzeros.
+template <class Index, class Value>
+class SuperblockReader {
+ public:
+  /// \param ahead nonzeros that a piece has beyond those it counts; they come again in the next piece
+  SuperblockReader(const Hicoo& hicoo, NonzeroBlock<Index, Value>& block, std::size_t ahead)
+      : hicoo_(hicoo), order_(hicoo.tensor_shape.dims.size()), ahead_(ahead) {
+    for (std::size_t m = 0; m < order_; ++m) rooms_[m] = block.index_room(static_cast<int>(m));
+    value_room_ = block.value_room();
+  }
+
+  /// Calls add(count, available) for the pieces of a list of superblocks.
+  template <class Add>
+  void read(std::span<const std::uint64_t> superblocks, const Add& add) {
+    constexpr std::size_t full = NonzeroBlock<Index, Value>::capacity - Hicoo::lanes;
+    const Value* values = typed<Value>(hicoo_.values);
+    std::size_t filled = 0;
+    for (const std::uint64_t s : superblocks) {
+      const std::uint64_t end_block = hicoo_.lptr[s + 1];
+      for (std::uint64_t b = hicoo_.lptr[s]; b < end_block; ++b) {
+        std::uint64_t at = hicoo_.bptr[b];
+        const std::uint64_t end = hicoo_.bptr[b + 1];
+        while (at < end) {
+          const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(end - at, full - filled));
+          hicoo_.decode_block<Index, Value>(b, at, at + some, {rooms_.data(), order_}, filled);
+          std::copy_n(values + at, some, value_room_ + filled);
+          at += some;
+          filled += some;
+          if (filled < full) continue;
+          add(full - ahead_, full);
+          keep_last(full);
+          filled = ahead_;
+        }
+      }
+    }
+    if (filled > 0) add(filled, filled);
+  }
+
+ private:
+  void keep_last(std::size_t filled) {
+    for (std::size_t m = 0; m < order_; ++m) std::copy_n(rooms_[m] + filled - ahead_, ahead_, rooms_[m]);
+    std::copy_n(value_room_ + filled - ahead_, ahead_, value_room_);
+  }
+
+  const Hicoo& hicoo_;
+  std::size_t order_;
+  std::size_t ahead_;
+  std::array<Index*, max_order> rooms_ = {};
+  Value* value_room_ = nullptr;
+};
+
+}  // namespace polyad
