@@ -13,82 +13,140 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
 
-/// One pass over the nonzeros of a block for C columns. Inputs: number of factors when it is 2 or 3, else 0.
-template <class Index, class T, int C, int Inputs, bool Runs>
-struct Pass {
-  const NonzeroLoop<Index, T>& l;
-  std::uint64_t column;
+/// How the products of a pass reach the output.
+enum class Adding {
+  own,      // each by itself, to rows that only this thread writes
+  shared,   // each by itself, to whatever the sink is
+  in_runs,  // summed in registers while the row stays the same
+};
 
-  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : l.inputs; }
-  HWY_INLINE const T* row(int m, std::size_t k) const {
-    return l.factors[static_cast<std::size_t>(m)] +
-           l.indices[static_cast<std::size_t>(m)][k * l.index_stride] * l.stride + column;
+/// One pass over the nonzeros of a block for C columns. Inputs: number of factors when it is 2, 3 or 4, else 0. Whole:
+/// a row is these C columns and nothing else, so that addresses need no multiplication. Everything is copied into
+/// locals first: a vector store may alias anything, so members would be read again after each.
+template <class Index, class T, int C, int Inputs, Adding adding, bool Whole>
+struct Pass {
+  static constexpr int most = Inputs > 0 ? Inputs : max_order;
+
+  const T* factors[most];      // [inputs], at the first column
+  const Index* indices[most];  // [inputs]
+  const Index* rows;
+  const T* values;
+  T* out;
+  std::size_t index_stride;
+  std::uint64_t stride_;
+  std::uint64_t column;
+  std::uint64_t cols;
+  int inputs_;
+  int prefetched;
+  bool prefetch_output;
+  Sink<T> sink;
+
+  HWY_INLINE Pass(const NonzeroLoop<Index, T>& l, std::uint64_t first_column)
+      : rows(l.rows),
+        values(l.values),
+        out(l.sink.out + first_column),
+        index_stride(l.index_stride),
+        stride_(l.stride),
+        column(first_column),
+        cols(l.cols),
+        inputs_(l.inputs),
+        prefetched(l.prefetched),
+        prefetch_output(l.prefetch_output),
+        sink(l.sink) {
+    for (int m = 0; m < inputs(); ++m) {
+      factors[m] = l.factors[static_cast<std::size_t>(m)] + first_column;
+      indices[m] = l.indices[static_cast<std::size_t>(m)];
+    }
   }
+
+  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : inputs_; }
+  HWY_INLINE std::uint64_t stride() const { return Whole ? C : stride_; }
+  HWY_INLINE const T* row(int m, std::size_t at) const { return factors[m] + indices[m][at] * stride(); }
   HWY_INLINE void prefetch(std::size_t k) const {
-    for (int m = 0; m < l.prefetched; ++m) prefetch_row<T, C>(row(m, k));
-    if (l.prefetch_output) prefetch_row_to_write<T, C>(l.sink.out + l.rows[k * l.index_stride] * l.stride + column);
+    const std::size_t at = (k + prefetch_distance) * index_stride;
+    for (int m = 0; m < prefetched; ++m) prefetch_row<T, C>(row(m, at));
+    if (prefetch_output) prefetch_row_to_write<T, C>(out + rows[at] * stride());
   }
   HWY_INLINE Cols<T, C> product(std::size_t k) const {
-    Cols<T, C> p = Cols<T, C>::all(l.values[k]);
-    for (int m = 0; m < inputs(); ++m) p.times(row(m, k));
+    Cols<T, C> p = Cols<T, C>::all(values[k]);
+    for (int m = 0; m < inputs(); ++m) p.times(row(m, k * index_stride));
     return p;
   }
   HWY_INLINE void flush(std::uint64_t at, const Cols<T, C>& sum) const {
-    add_row<T, C>(l.sink, at, column, sum, l.cols);
+    if (adding == Adding::own) {
+      sum.add_to(out + at * stride());
+    } else {
+      add_row<T, C>(sink, at, column, sum, cols);
+    }
   }
 
   template <bool Ahead>
   HWY_INLINE void each(std::size_t begin, std::size_t end) const {
     for (std::size_t k = begin; k < end; ++k) {
-      if (Ahead) prefetch(k + prefetch_distance);
-      flush(l.rows[k * l.index_stride], product(k));
+      if (Ahead) prefetch(k);
+      flush(rows[k * index_stride], product(k));
     }
   }
   template <bool Ahead>
   HWY_INLINE void in_runs(std::size_t begin, std::size_t end) const {
     std::size_t k = begin;
     while (k < end) {
-      const Index at = l.rows[k * l.index_stride];
-      if (Ahead) prefetch(k + prefetch_distance);
+      const Index at = rows[k * index_stride];
+      if (Ahead) prefetch(k);
       Cols<T, C> sum = product(k);
-      for (++k; k < end && l.rows[k * l.index_stride] == at; ++k) {
-        if (Ahead) prefetch(k + prefetch_distance);
+      for (++k; k < end && rows[k * index_stride] == at; ++k) {
+        if (Ahead) prefetch(k);
         sum.add(product(k));
       }
       flush(at, sum);
     }
   }
-  void run() const {
-    const bool any = l.prefetched > 0 || l.prefetch_output;
-    const std::size_t ahead =
-        any && l.available > prefetch_distance ? std::min(l.count, l.available - prefetch_distance) : 0;
-    if (Runs) {
+  HWY_INLINE void run(std::size_t count, std::size_t available) const {
+    const bool any = prefetched > 0 || prefetch_output;
+    const std::size_t ahead = any && available > prefetch_distance ? std::min(count, available - prefetch_distance) : 0;
+    if (adding == Adding::in_runs) {
       in_runs<true>(0, ahead);
-      in_runs<false>(ahead, l.count);
+      in_runs<false>(ahead, count);
     } else {
       each<true>(0, ahead);
-      each<false>(ahead, l.count);
+      each<false>(ahead, count);
     }
   }
 };
 
+/// One instance, one function: the register allocation of one loop does not suffer from the others.
+template <class Index, class T, int C, int Inputs, Adding adding, bool Whole>
+HWY_NOINLINE void run_pass(const NonzeroLoop<Index, T>& l, std::uint64_t column) {
+  const Pass<Index, T, C, Inputs, adding, Whole> pass(l, column);
+  pass.run(l.count, l.available);
+}
+
+/// The instance for a block of columns. 64-bit indices are rare: they get the general ones only.
 template <class Index, class T>
 struct Passes {
   const NonzeroLoop<Index, T>& l;
 
-  template <int C, int Inputs>
+  template <int C, int Inputs, bool Whole>
   HWY_INLINE void with(std::uint64_t column) const {
-    if (l.runs) {
-      Pass<Index, T, C, Inputs, true>{l, column}.run();
-    } else {
-      Pass<Index, T, C, Inputs, false>{l, column}.run();
+    if (l.runs) return run_pass<Index, T, C, Inputs, Adding::in_runs, Whole>(l, column);
+    run_pass<Index, T, C, Inputs, Adding::own, Whole>(l, column);
+  }
+  template <int C, bool Whole>
+  HWY_INLINE void with_inputs(std::uint64_t column) const {
+    if (!l.runs && l.sink.kind != SinkKind::own) return run_pass<Index, T, C, 0, Adding::shared, false>(l, column);
+    if constexpr (sizeof(Index) == 4) {
+      if (l.inputs == 2) return with<C, 2, Whole>(column);
+      if (l.inputs == 3) return with<C, 3, Whole>(column);
+      if (l.inputs == 4) return with<C, 4, Whole>(column);
     }
+    with<C, 0, Whole>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    if (l.inputs == 2) return with<C, 2>(column);
-    if (l.inputs == 3) return with<C, 3>(column);
-    with<C, 0>(column);
+    if constexpr (sizeof(Index) == 4) {
+      if (l.stride == C) return with_inputs<C, true>(column);
+    }
+    with_inputs<C, false>(column);
   }
 };
 

@@ -86,6 +86,27 @@ struct LoopPlan {
   }
 };
 
+/// Whether neighbours share the row of a mode so often that summing them in registers pays: a row that was just stored
+/// is slow to load again (31 cycles a nonzero when all share it, against 13), a wrong guess of the branch costs
+/// about 20. Looks at some places of the format only.
+template <class Index, class T, class F>
+[[nodiscard]] bool rows_come_in_runs(const F& format, int mode, std::uint64_t nnz, NonzeroBlock<Index, T>& block) {
+  constexpr std::uint64_t places = 16;
+  std::uint64_t pairs = 0;
+  std::uint64_t equal = 0;
+  for (std::uint64_t p = 0; p < places; ++p) {
+    const std::uint64_t first = nnz / places * p;
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(nnz - first, 128));
+    if (count < 2) continue;
+    format.decode(first, count, block);
+    const Index* rows = block.indices[static_cast<std::size_t>(mode)];
+    for (std::size_t k = 1; k < count; ++k)
+      equal += rows[k * block.index_stride] == rows[(k - 1) * block.index_stride] ? 1 : 0;
+    pairs += count - 1;
+  }
+  return 4 * equal > 3 * pairs;
+}
+
 /// Adds nonzeros begin .. end of a format (anything with decode) to a sink. `last` is the end of what may be decoded
 /// ahead.
 template <class Index, class T, class F>

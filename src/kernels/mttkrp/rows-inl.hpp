@@ -65,9 +65,18 @@ struct Cols {
   HWY_INLINE void add(const Cols& other) {
     for (int i = 0; i < vectors; ++i) v[i] = hn::Add(v[i], other.v[i]);
   }
-  /// p += this
+  /// p += this. 64-byte vectors go in halves: loading a row that was just stored is 9 cycles slower in one piece (Zen
+  /// 4).
   HWY_INLINE void add_to(T* HWY_RESTRICT p) const {
-    for (int i = 0; i < vectors; ++i) hn::StoreU(hn::Add(hn::LoadU(D(), p + i * lanes), v[i]), D(), p + i * lanes);
+    for (int i = 0; i < vectors; ++i, p += lanes) {
+      if constexpr (lanes * sizeof(T) == 64) {
+        const hn::Half<D> half;
+        hn::StoreU(hn::Add(hn::LoadU(half, p), hn::LowerHalf(half, v[i])), half, p);
+        hn::StoreU(hn::Add(hn::LoadU(half, p + lanes / 2), hn::UpperHalf(half, v[i])), half, p + lanes / 2);
+      } else {
+        hn::StoreU(hn::Add(hn::LoadU(D(), p), v[i]), D(), p);
+      }
+    }
   }
 };
 
