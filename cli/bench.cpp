@@ -269,12 +269,9 @@ void run(const BenchOptions& o, Session& session) {
 std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<BenchOptions>();
   declare_input(command, o->input);
-  command.add_option("--kernel", o->operation, "operation to time: mttkrp or ttv")->capture_default_str();
-  command
-      .add_option("--rank", o->rank,
-                  "columns of the random factors (by --seed). One MTTKRP of N modes counts nnz*R*N flops and moves "
-                  "((N*R+3)*bytes(value) + N*bytes(index))*nnz bytes; a TTV 2*nnz and (2*bytes(value) + "
-                  "N*bytes(index))*nnz")
+  command.add_option("--kernel", o->operation, "operation to time: mttkrp (nnz*R*N flops) or ttv (2*nnz flops)")
+      ->capture_default_str();
+  command.add_option("--rank", o->rank, "columns R of the random factors (by --seed)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))
       ->capture_default_str();
   command.add_option("--formats", o->formats, "all, auto or names such as coo,csf-all ('polyad list formats')")

@@ -32,6 +32,9 @@ Speed speed_of(const BenchReport& r, double seconds, std::size_t modes) {
   return {r.flops * runs, r.traffic * runs};
 }
 
+/// Six characters for any mode.
+std::string mode_heading(int mode) { return fmt::format("mode{:>2}", mode + 1); }
+
 std::string title(const BenchReport& r) {
   return r.operation == "mttkrp" ? fmt::format("MTTKRP of rank {}", r.rank) : "TTV";
 }
@@ -42,8 +45,8 @@ std::string circumstances(const BenchReport& r) {
 }
 
 void print_mode_block(const BenchReport& r, std::size_t begin, std::size_t end, std::size_t width, Session& session) {
-  session.print("\n  {:<{}}", "milliseconds", width);
-  for (std::size_t k = begin; k < end; ++k) session.print(" {:>6}", fmt::format("mode{}", r.modes[k] + 1));
+  session.print("\n  {:<{}}", "ms", width);
+  for (std::size_t k = begin; k < end; ++k) session.print(" {:>6}", mode_heading(r.modes[k]));
   session.print("\n");
   for (const FormatResult& f : r.results) {
     if (!f.refused.empty()) continue;
@@ -109,18 +112,21 @@ Json describe(const BenchReport& r) {
 void print_table(const BenchReport& r, Session& session) {
   session.print("{}; {}\n", title(r), circumstances(r));
   if (r.stream_gbs) session.print("memory bandwidth {:.1f} GB/s (STREAM triad, the same threads)\n", *r.stream_gbs);
-  std::size_t width = 12;
+  std::size_t width = 9;
   for (const FormatResult& f : r.results) width = std::max(width, f.label().size());
 
-  // Name, modes, then seven columns: with more modes than fit the line they get lines of their own below.
-  constexpr std::size_t fixed = 7 + 6 + 7 + 7 + 5 + 7 + 7 + 6;
+  // Name, modes, then eight columns: with more modes than fit the line they get lines of their own below.
+  constexpr std::size_t fixed = 7 + 6 + 7 + 7 + 7 + 7 + 7 + 6;
   const std::size_t room = page > fixed + width + 2 ? (page - fixed - width - 2) / 7 : 0;
-  const bool inside = r.modes.size() <= room;
-  session.print("\n  {:<{}}", "milliseconds", width);
-  if (inside)
-    for (const int m : r.modes) session.print(" {:>6}", fmt::format("mode{}", m + 1));
-  session.print(" {:>6} {:>5} {:>6} {:>6} {:>4} {:>6} {:>6} {:>5}\n", "all", "ratio", "GFLOP", "GB/s", "%mem", "build",
-                "in all", "B/nnz");
+  const std::size_t inside = r.modes.size() <= room ? r.modes.size() : 0;
+  session.print("\n  {:<{}}", "", width);
+  for (std::size_t k = 0; k < inside; ++k) session.print(" {:>6}", mode_heading(r.modes[k]));
+  session.print(" {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5}\n", "all", "times", "GFLOP", "GB", "% of", "build",
+                "build", "bytes");
+  session.print("  {:<{}}", "format", width);
+  for (std::size_t k = 0; k < inside; ++k) session.print(" {:>6}", "ms");
+  session.print(" {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5}\n", "ms", "best", "per s", "per s", "STREAM", "s",
+                "sweeps", "/nnz");
   const FormatResult* best = r.best();
   for (const FormatResult& f : r.results) {
     if (!f.refused.empty()) {
@@ -129,29 +135,32 @@ void print_table(const BenchReport& r, Session& session) {
     }
     const Speed s = speed_of(r, f.sweep.min, f.modes.size());
     session.print("{} {:<{}}", &f == best ? "*" : " ", f.label(), width);
-    if (inside)
-      for (const ModeResult& m : f.modes) session.print(" {:>6}", ms(m.seconds.min));
-    session.print(" {:>6} {:>5} {:>6} {:>6} {:>4} {:>6} {:>6} {:>5}\n", ms(f.sweep.min),
+    for (std::size_t k = 0; k < inside; ++k) session.print(" {:>6}", ms(f.modes[k].seconds.min));
+    session.print(" {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5}\n", ms(f.sweep.min),
                   fmt::format("{:.2f}", best->sweep.min > 0 ? f.sweep.min / best->sweep.min : 1), four_digits(s.gflops),
                   four_digits(s.gbs), r.stream_gbs ? fmt::format("{:.0f}", 100 * s.gbs / *r.stream_gbs) : "-",
-                  ms(f.build_seconds), f.sweep.min > 0 ? four_digits(f.build_seconds / f.sweep.min) : "-",
+                  four_digits(f.build_seconds), f.sweep.min > 0 ? four_digits(f.build_seconds / f.sweep.min) : "-",
                   r.nnz > 0 ? fmt::format("{:.1f}", static_cast<double>(f.bytes) / static_cast<double>(r.nnz)) : "-");
   }
-  if (!inside) {
+  if (inside == 0) {
     const std::size_t columns = std::max<std::size_t>(1, (page - 2 - std::min(width, page - 9)) / 7);
     for (std::size_t begin = 0; begin < r.modes.size(); begin += columns)
       print_mode_block(r, begin, std::min(r.modes.size(), begin + columns), width, session);
   }
+  session.print("\n{}\n", r.operation == "mttkrp"
+                              ? "GFLOP: nnz*R*N a mode. GB: nnz*((N*R+3)*value + N*index) bytes a mode, as if caches "
+                                "kept nothing."
+                              : "GFLOP: 2*nnz a mode. GB: nnz*(2*value + N*index) bytes a mode.");
   if (best != nullptr)
-    session.print("\n* {} is the fastest: {} ms for {} of {} modes\n", best->label(), ms(best->sweep.min),
-                  r.modes.size(), r.dims.size());
+    session.print("* {} is the fastest: {} ms for {} of {} modes\n", best->label(), ms(best->sweep.min), r.modes.size(),
+                  r.dims.size());
 }
 
 std::string plot(const BenchReport& r) {
   BarChart chart;
   chart.title = title(r);
   chart.subtitle = circumstances(r);
-  chart.axis = "milliseconds for one sweep over the modes (best of the repeats)";
+  chart.axis = "milliseconds for one sweep over the modes (best of the repeats, mode by mode)";
   for (const int m : r.modes) chart.series.push_back(fmt::format("mode {}", m + 1));
   for (const FormatResult& f : r.results) {
     BarChart::Bar bar;

@@ -9,6 +9,7 @@
 #include "polyad/error.hpp"
 #include "polyad/factors.hpp"
 #include "polyad/generate.hpp"
+#include "polyad/hicoo.hpp"
 #include "polyad/io.hpp"
 #include "polyad/kernels.hpp"
 #include "polyad/labels.hpp"

@@ -50,12 +50,11 @@ class Words {
   std::string_view next() {
     while (true) {
       for (; at_ < end_ && is_blank(text_[at_]); ++at_) line_ += text_[at_] == '\n' ? 1 : 0;
-      std::size_t stop = at_;
-      while (stop < end_ && !is_blank(text_[stop])) ++stop;
-      if (stop < end_ || !refill()) {
-        // A word that ends the text has nothing after it to stop at; refill() left zeros there.
-        const std::string_view word(text_.data() + at_, stop - at_);
-        at_ = stop;
+      std::size_t length = 0;
+      while (at_ + length < end_ && !is_blank(text_[at_ + length])) ++length;
+      if (at_ + length < end_ || !refill()) {  // refill() moves the word, and leaves zeros after the last one
+        const std::string_view word(text_.data() + at_, length);
+        at_ += length;
         return word;
       }
     }
