@@ -18,7 +18,8 @@ std::uint64_t last_cache_bytes() {
 double stream_triad_gbs(const Context& context) {
   // Each array twice the cache: the three together are six times as large, so that no round finds anything of the one
   // before in it.
-  const std::uint64_t n = std::max<std::uint64_t>(2 * last_cache_bytes(), std::uint64_t{16} << 20U) / sizeof(double);
+  const std::uint64_t n =
+      std::clamp(2 * last_cache_bytes(), std::uint64_t{16} << 20U, std::uint64_t{512} << 20U) / sizeof(double);
   const std::string_view purpose = "an array of the STREAM triad";
   Buffer<double> a(context, n, purpose);
   Buffer<double> b(context, n, purpose);
