@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "session.hpp"
+#include "storage.hpp"
 #include "verb.hpp"
 
 namespace polyad::cli {
@@ -125,14 +126,51 @@ void print_page(const std::string& file, const CooTensor& x, const ReadReport& r
   for (const std::string& note : report.notes) session.print("\n  note: {}\n", note);
 }
 
+struct InfoOptions {
+  InputOptions input;
+  bool measure = false;
+  bool predict = false;
+};
+
+/// Larger tensors are not built in every format unless asked: 10 million nonzeros take some seconds.
+constexpr std::uint64_t most_to_build = 10'000'000;
+
+/// What the formats take, how the tensor falls into blocks, and what would be chosen.
+void describe_formats(const CooTensor& x, const TensorStatistics& s, const InfoOptions& o, Session& session) {
+  const Context& context = session.context();
+  const bool measure = o.measure || (!o.predict && x.nnz() <= most_to_build);
+  const std::vector<StorageRow> rows = session.timed("storage", [&] { return storage_of(x, s, measure, context); });
+  session.json()["storage"] = describe(rows);
+  print_table(rows, x, session);
+  session.json()["hicoo"] = nullptr;
+  session.print("\n");
+  try {
+    const HicooFacts facts = session.timed("hicoo", [&] { return hicoo_facts(x, context); });
+    const int block = 1 << static_cast<unsigned>(facts.block_bits);
+    session.json()["hicoo"] = {{"block", block}, {"alpha_b", facts.alpha_b}, {"c_b", facts.c_b}};
+    session.print("  blocks of {} in each mode: {} per nonzero (alpha_b), geometric mean of nonzeros / {}: {} (c_b)\n",
+                  block, brief(facts.alpha_b), block, brief(facts.c_b));
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::limit) throw;
+    session.note(fmt::format("the blocks of HiCOO were not counted: {}", e.what()));
+  }
+  const Choice choice = choose_format(x, &s, FormatOptions{}.rank, context);
+  session.json()["choice"] = {{"format", choice.format}, {"why", choice.why}};
+  session.print("  auto would take {}: {}\n", choice.format, choice.why);
+}
+
 std::function<void(Session&)> declare(CLI::App& command) {
-  auto input = std::make_shared<InputOptions>();
-  declare_input(command, *input);
-  return [input](Session& session) {
-    const ReadResult read = load(*input, session);
+  auto o = std::make_shared<InfoOptions>();
+  declare_input(command, o->input);
+  CLI::Option* measure =
+      command.add_flag("--measure", o->measure, "build every format, also above 10 million nonzeros");
+  command.add_flag("--predict", o->predict, "build none: bytes by formula only")->excludes(measure);
+  return [o](Session& session) {
+    const ReadResult read = load(o->input, session);
     const TensorStatistics s = session.timed("statistics", [&] { return statistics(read.tensor, session.context()); });
     session.json() = describe(read.tensor, read.report, s);
-    print_page(input->file == "-" ? "standard input" : input->file, read.tensor, read.report, s, session);
+    print_page(o->input.file == "-" ? "standard input" : o->input.file, read.tensor, read.report, s, session);
+    describe_formats(read.tensor, s, *o, session);
   };
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "session.hpp"
@@ -11,7 +13,19 @@ namespace {
 Json describe(const Entry& e) { return {{"name", e.name}, {"summary", e.summary}}; }
 
 Json describe(const FormatEntry& e) {
-  return {{"name", e.name}, {"summary", e.summary}, {"paper", e.paper}, {"mode_specific", e.mode_specific}};
+  return {{"name", e.name},
+          {"summary", e.summary},
+          {"paper", e.paper},
+          {"mode_specific", e.mode_specific},
+          {"strengths", e.strengths}};
+}
+
+Json describe(const KernelEntry& e) {
+  return {{"name", e.name},
+          {"summary", e.summary},
+          {"operation", e.operation},
+          {"formats", split(std::string(e.formats))},
+          {"deterministic", e.deterministic}};
 }
 
 Json describe(const DialectEntry& e) {
@@ -29,6 +43,21 @@ Json describe_all(const Entries& entries) {
   Json all = Json::array();
   for (const auto& e : entries) all.push_back(describe(e));
   return all;
+}
+
+/// The second line of an entry for people; empty when it has none.
+std::string details(const std::string& what, const Json& e) {
+  if (what == "formats") {
+    std::string text = e["mode_specific"] ? "one copy per mode" : "one copy for all modes";
+    for (const char* key : {"strengths", "paper"})
+      if (const auto more = e[key].get<std::string>(); !more.empty()) text += "; " + more;
+    return text;
+  }
+  if (what == "kernels")
+    return fmt::format("{} on {}; {}", e["operation"].get<std::string>(),
+                       fmt::join(e["formats"].get<std::vector<std::string>>(), ", "),
+                       e["deterministic"] ? "deterministic" : "not deterministic");
+  return {};
 }
 
 Json entries_of(const std::string& what) {
@@ -49,8 +78,10 @@ std::function<void(Session&)> declare(CLI::App& command) {
     Json entries = entries_of(*what);
     std::size_t width = 0;
     for (const Json& e : entries) width = std::max(width, e["name"].get<std::string>().size());
-    for (const Json& e : entries)
+    for (const Json& e : entries) {
       session.print("{:<{}}  {}\n", e["name"].get<std::string>(), width, e["summary"].get<std::string>());
+      if (const std::string more = details(*what, e); !more.empty()) session.print("{:<{}}    {}\n", "", width, more);
+    }
     if (entries.empty()) session.print("no {} in this version\n", *what);
     session.json()[*what] = std::move(entries);
   };

@@ -37,6 +37,7 @@ std::uint64_t machine_memory() {
 
 std::string rate_of(double per_second, std::string_view unit) {
   if (unit == "bytes") return readable_bytes(static_cast<std::uint64_t>(per_second)) + "/s";
+  if (per_second < 1e5) return fmt::format("{:.3g} {}/s", per_second, unit);
   return fmt::format("{:.1f} M {}/s", per_second / 1e6, unit);
 }
 

@@ -25,6 +25,8 @@ extern const Verb info_verb;
 extern const Verb check_verb;
 extern const Verb convert_verb;
 extern const Verb generate_verb;
+extern const Verb mttkrp_verb;
+extern const Verb bench_verb;
 extern const Verb list_verb;
 
 }  // namespace polyad::cli

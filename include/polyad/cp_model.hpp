@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "polyad/context.hpp"
 #include "polyad/labels.hpp"
 
 namespace polyad {
@@ -36,5 +38,10 @@ struct CpModel {
   /// Number of modes.
   [[nodiscard]] int order() const noexcept { return static_cast<int>(factors.size()); }
 };
+
+/// A model of weights 1 whose factors are uniform in [0, 1): entry (i, r) of a mode is a function of the context's
+/// seed, the mode, i, r and the rank, so that any number of threads gives the same.
+[[nodiscard]] CpModel random_model(std::span<const std::uint64_t> dims, std::uint64_t rank,
+                                   const Context& context = {});
 
 }  // namespace polyad

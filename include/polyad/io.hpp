@@ -84,8 +84,18 @@ struct WriteOptions {
 std::vector<std::string> write(const CooTensor& x, const std::string& path, const WriteOptions& options = {},
                                const Context& context = {});
 
-/// Writes a model: a directory with `model.ktensor`, `lambda.mat`, `mode1.mat` ... and `summary.json`.
-void write(const CpModel& model, const std::string& directory, const Context& context = {});
+/// Writes a model: a directory with `model.ktensor`, `lambda.mat`, `mode1.mat` ... and `summary.json`, or, when the
+/// path ends in `.npz`, one NumPy archive with the arrays `lambda`, `mode1`, ...
+void write(const CpModel& model, const std::string& path, const Context& context = {});
+
+/// Reads a model: a directory as written by write() (`model.ktensor`, else `lambda.mat` and `mode1.mat` ...), a text
+/// file of the Tensor Toolbox ("ktensor") or an `.npz` with the arrays `lambda`, `mode1`, ... Throws Error with file
+/// and line.
+[[nodiscard]] CpModel read_model(const std::string& path, const Context& context = {});
+
+/// Writes a matrix as SPLATT does, one row per line, 17 significant digits ("-": standard output; `.gz` and `.zst`
+/// compress). The file appears whole or not at all.
+void write(const Matrix& matrix, const std::string& path, const Context& context = {});
 
 /// Writes a small text file ("-": standard output); it appears whole or not at all.
 void write_text(const std::string& text, const std::string& path);

@@ -96,7 +96,7 @@ class Tensor {
                                                 std::string_view format, const FormatOptions& options = {},
                                                 const Context& context = {});
 
-/// The registry's line of a format; Error (usage) that names the formats there are.
+/// The registry's line of a format ("csf" is csf-all); Error (usage) that names the formats there are.
 [[nodiscard]] const FormatEntry& format_named(std::string_view name);
 
 }  // namespace polyad

@@ -35,8 +35,10 @@ std::span<const FormatEntry> formats() {
 }
 
 const FormatEntry& format_named(std::string_view name) {
+  // "csf" alone means a tree per mode: what SPLATT calls ALLMODE and what is fastest of the three.
+  const std::string_view full = name == "csf" ? "csf-all" : name;
   for (const FormatEntry& f : formats())
-    if (f.name == name) return f;
+    if (f.name == full) return f;
   std::string known;
   for (const FormatEntry& f : formats()) known += fmt::format("{}{}", known.empty() ? "" : ", ", f.name);
   throw usage_error(fmt::format("there is no format '{}'; there are {}", name, known));

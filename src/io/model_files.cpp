@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/cpu/ordered_pipeline.hpp"
+#include "io/model_files.hpp"
 #include "io/output_file.hpp"
 #include "polyad/error.hpp"
 #include "polyad/io.hpp"
@@ -46,6 +47,30 @@ void append_rows(std::string& text, const Matrix& a, std::uint64_t begin, std::u
     }
     text += '\n';
   }
+}
+
+/// Calls put(rows, text) for parts of a matrix in order; the text is made by all threads.
+template <class Put>
+void write_rows(const Matrix& a, const Context& context, const Put& put) {
+  struct Rows {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::string text;
+  };
+  const std::uint64_t step = 1 + 16384 / (a.cols + 1);  // a few hundred kilobytes of text
+  std::uint64_t next = 0;
+  cpu::ordered_pipeline<Rows>(
+      a.rows <= step ? 1 : context.thread_count(),
+      [&](Rows& part) {
+        part.begin = next;
+        part.end = next = std::min(a.rows, next + step);
+        return part.begin < part.end;
+      },
+      [&](Rows& part) {
+        part.text.clear();
+        append_rows(part.text, a, part.begin, part.end);
+      },
+      [&](Rows& part) { put(part.end - part.begin, part.text); });
 }
 
 void check_shape(const CpModel& model) {
@@ -82,9 +107,21 @@ std::string summary(const CpModel& model, const std::vector<std::uint64_t>& dims
 
 }  // namespace
 
-void write(const CpModel& model, const std::string& directory, const Context& context) {
+void write(const Matrix& matrix, const std::string& path, const Context& context) {
+  io::OutputFile file(path, io::compression_of(path), context.cancelled);
+  std::uint64_t written = 0;
+  write_rows(matrix, context, [&](std::uint64_t count, const std::string& text) {
+    file.write(text);
+    written += count;
+    context.report({"writing", written, matrix.rows, "rows"});
+  });
+  file.commit();
+}
+
+void write(const CpModel& model, const std::string& path, const Context& context) {
   check_shape(model);
-  const std::filesystem::path folder(directory);
+  if (io::is_npz(path)) return io::write_npz_model(model, path, context);
+  const std::filesystem::path folder(path);
   make_directory(folder);
   const auto open = [&](const std::string& name) {
     return std::make_unique<io::OutputFile>((folder / name).string(), io::Compression::none);
@@ -113,36 +150,18 @@ void write(const CpModel& model, const std::string& directory, const Context& co
   files.push_back(open("lambda.mat"));
   files.back()->write(column);
 
-  struct Rows {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::string text;
-  };
-  const std::uint64_t step = 1 + 16384 / (model.rank() + 1);  // a few hundred kilobytes of text
   std::uint64_t written = 0;
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
     const Matrix& a = model.factors[m];
     ktensor.write(fmt::format("matrix\n2\n{} {}\n", a.rows, a.cols));
     files.push_back(open(fmt::format("mode{}.mat", m + 1)));
     io::OutputFile& mat = *files.back();
-    std::uint64_t next = 0;
-    cpu::ordered_pipeline<Rows>(
-        a.rows <= step ? 1 : context.thread_count(),
-        [&](Rows& part) {
-          part.begin = next;
-          part.end = next = std::min(a.rows, next + step);
-          return part.begin < part.end;
-        },
-        [&](Rows& part) {
-          part.text.clear();
-          append_rows(part.text, a, part.begin, part.end);
-        },
-        [&](Rows& part) {
-          ktensor.write(part.text);
-          mat.write(part.text);
-          written += part.end - part.begin;
-          context.report({"writing", written, rows, "rows"});
-        });
+    write_rows(a, context, [&](std::uint64_t count, const std::string& text) {
+      ktensor.write(text);
+      mat.write(text);
+      written += count;
+      context.report({"writing", written, rows, "rows"});
+    });
   }
   files.push_back(open("summary.json"));
   files.back()->write(summary(model, dims));

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+/// \file Times an operation on formats. Sweeps over the modes in turn, as CP-ALS does: what one mode leaves in the
+/// caches is what the next one finds.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "bench_report.hpp"
+#include "kernel_options.hpp"
+#include "session.hpp"
+#include "verb.hpp"
+
+namespace polyad::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchOptions {
+  InputOptions input;
+  std::string operation = "mttkrp";
+  std::uint64_t rank = 16;
+  std::string formats = "all";
+  std::string modes = "all";
+  std::string kernels;
+  int repeat = 5;
+  std::string plot;
+};
+
+/// Runs the operation once on a mode, with the kernel of that name unless it is empty.
+using Operation = std::function<KernelChoice(Tensor& x, int mode, std::string_view kernel)>;
+
+template <class T>
+Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, std::uint64_t rank, Context context) {
+  struct State {
+    std::vector<FactorMatrix<T>> factors;
+    std::vector<FactorMatrix<T>> out;  // one per mode, empty when not wanted
+    Workspace workspace;
+  };
+  auto state = std::make_shared<State>();
+  state->factors = random_factors<T>(x.dims, rank, context);
+  for (int m = 0; m < x.order(); ++m)
+    state->out.push_back(std::ranges::count(modes, m) > 0
+                             ? FactorMatrix<T>(context, x.dims[static_cast<std::size_t>(m)], rank, "the result")
+                             : FactorMatrix<T>());
+  return [state, context](Tensor& tensor, int mode, std::string_view kernel) {
+    return mttkrp<T>(tensor, state->factors, mode, state->out[static_cast<std::size_t>(mode)], state->workspace,
+                     context, kernel);
+  };
+}
+
+Operation ttv_operation(const CooTensor& x, Context context) {
+  auto vectors = std::make_shared<std::vector<Matrix>>(random_model(x.dims, 1, context).factors);
+  return [vectors, context](Tensor& tensor, int mode, std::string_view kernel) {
+    KernelChoice choice;
+    (void)ttv(tensor, mode, (*vectors)[static_cast<std::size_t>(mode)].values, context, kernel, &choice);
+    return choice;
+  };
+}
+
+/// The formats wanted, each once.
+std::vector<std::string> formats_option(const std::string& text, const CooTensor& x, std::uint64_t rank,
+                                        Session& session) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (std::ranges::count(names, name) == 0) names.emplace_back(name);
+  };
+  for (const std::string& part : split(text)) {
+    if (part == "all") {
+      for (const FormatEntry& f : formats()) add(f.name);
+      continue;
+    }
+    const Choice choice = format_option(part, x, rank, session);
+    if (part == "auto") session.note(fmt::format("auto is {}: {}", choice.format, choice.why));
+    add(choice.format);
+  }
+  if (names.empty()) throw usage_error("--formats: found nothing, expected all, auto or names such as coo,csf-all");
+  return names;
+}
+
+/// Error (usage) for what can be seen before the tensor is read.
+void check_names(const BenchOptions& o) {
+  if (o.operation != "mttkrp" && o.operation != "ttv")
+    throw usage_error(fmt::format("--kernel {}: there is no such operation; expected mttkrp or ttv", o.operation));
+  for (const std::string& part : split(o.formats))
+    if (part != "all" && part != "auto") (void)format_named(part);
+  for (const std::string& name : split(o.kernels)) check_kernel("--kernels", name, o.operation);
+}
+
+bool works_on(std::string_view kernel, std::string_view format) {
+  for (const KernelEntry& k : kernels())
+    if (k.name == kernel)
+      return k.formats == "any" ||
+             fmt::format(",{},", k.formats).find(fmt::format(",{},", format)) != std::string::npos;
+  return false;
+}
+
+/// Measures formats one after the other; each is freed before the next is built.
+class Measurement {
+ public:
+  Measurement(const CooTensor& x, const BenchOptions& o, const BenchReport& report, Operation operation,
+              const Context& context)
+      : x_(x), options_(o), report_(report), operation_(std::move(operation)), context_(context) {}
+
+  /// The format with the kernel of its own choice, or with each of --kernels that works on it.
+  std::vector<FormatResult> measure(const std::string& format) const {
+    std::vector<std::string> forced;
+    for (const std::string& name : split(options_.kernels))
+      if (works_on(name, format)) forced.push_back(name);
+    if (forced.empty() && !options_.kernels.empty()) return {};
+    if (forced.empty()) forced.emplace_back();
+
+    std::vector<FormatResult> results;
+    for (const std::string& kernel : forced) {
+      FormatResult& r = results.emplace_back();
+      r.format = format;
+      r.kernel = kernel;
+    }
+    try {
+      const Built built = build_format(format);
+      for (FormatResult& r : results) {
+        r.build_seconds = built.seconds;
+        r.bytes = built.bytes;
+        try {
+          sweep(built, r);
+        } catch (const Error& e) {
+          refuse(r, e);
+        }
+      }
+    } catch (const Error& e) {
+      for (FormatResult& r : results)
+        if (r.refused.empty()) refuse(r, e);
+    }
+    return results;
+  }
+
+ private:
+  /// A format that is built for one mode as one tensor per wanted mode, else one tensor for all.
+  struct Built {
+    std::vector<std::unique_ptr<Tensor>> tensors;
+    double seconds = 0;
+    std::uint64_t bytes = 0;
+
+    [[nodiscard]] Tensor& of(std::size_t k) const { return *tensors[tensors.size() == 1 ? 0 : k]; }
+  };
+
+  Built build_format(const std::string& format) const {
+    Built built;
+    FormatOptions options;
+    options.rank = report_.rank;
+    const bool per_mode = format_named(format).mode_specific;
+    const std::string phase = "building " + format;
+    const std::size_t count = per_mode ? report_.modes.size() : 1;
+    for (std::size_t k = 0; k < count; ++k) {
+      context_.report({phase, k, count, "structures"});
+      if (per_mode) options.mode = report_.modes[k];
+      const auto begin = Clock::now();
+      built.tensors.push_back(std::make_unique<Tensor>(build(x_, format, options, context_)));
+      built.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+      built.bytes += built.tensors.back()->bytes();
+    }
+    return built;
+  }
+
+  void sweep(const Built& built, FormatResult& r) const {
+    const std::size_t modes = report_.modes.size();
+    const std::string phase = "measuring " + r.label();
+    const std::uint64_t total = static_cast<std::uint64_t>(options_.repeat + 1) * modes;
+    std::vector<std::vector<double>> seconds(modes);
+    std::vector<double> sweeps;
+    r.modes.resize(modes);
+    for (int round = 0; round <= options_.repeat; ++round) {  // round 0 warms up
+      double sum = 0;
+      for (std::size_t k = 0; k < modes; ++k) {
+        context_.report({phase, static_cast<std::uint64_t>(round) * modes + k, total, "runs"});
+        const auto begin = Clock::now();
+        const KernelChoice choice = operation_(built.of(k), report_.modes[k], r.kernel);
+        const double t = std::chrono::duration<double>(Clock::now() - begin).count();
+        sum += t;
+        if (round == 0) {
+          r.modes[k] = {report_.modes[k], std::string(choice.name), choice.why, {}};
+        } else {
+          seconds[k].push_back(t);
+        }
+      }
+      if (round > 0) sweeps.push_back(sum);
+    }
+    for (std::size_t k = 0; k < modes; ++k) r.modes[k].seconds = times_of(std::move(seconds[k]));
+    r.sweep = times_of(std::move(sweeps));
+  }
+
+  /// A format that cannot hold the tensor, or a kernel that cannot do it, is a line of the result.
+  static void refuse(FormatResult& r, const Error& e) {
+    const bool kernel_cannot = e.kind() == ErrorKind::usage && !r.kernel.empty();
+    if (e.kind() != ErrorKind::limit && !kernel_cannot) throw e;
+    r.refused = e.what();
+  }
+
+  const CooTensor& x_;
+  const BenchOptions& options_;
+  const BenchReport& report_;
+  Operation operation_;
+  const Context& context_;
+};
+
+/// What one mode costs by the models that the help names.
+void set_work(BenchReport& report, const CooTensor& x) {
+  const auto nnz = static_cast<double>(x.nnz());
+  const auto order = static_cast<double>(x.order());
+  const auto value = static_cast<double>(bytes_of(x.precision()));
+  const auto index = static_cast<double>(bytes_of(width_for(x.dims)));
+  if (report.operation == "mttkrp") {
+    const auto rank = static_cast<double>(report.rank);
+    report.flops = nnz * rank * order;
+    report.traffic = nnz * ((order * rank + 3) * value + order * index);  // GenTen, section on the bandwidth model
+  } else {
+    report.flops = nnz * 2;
+    report.traffic = nnz * (2 * value + order * index);
+  }
+}
+
+void run(const BenchOptions& o, Session& session) {
+  check_names(o);
+  keep_input("--plot", o.plot, o.input);
+  if (o.plot == "-") throw usage_error("--plot: found -, expected the name of a file such as bench.svg");
+  const Context& context = session.context();
+  const ReadResult read = load(o.input, session);
+  const CooTensor& x = read.tensor;
+  for (const std::string& note : read.report.notes) session.note(note);
+  check_order(x, o.input);
+
+  BenchReport report;
+  report.file = o.input.file == "-" ? "standard input" : o.input.file;
+  report.dims = x.dims;
+  report.nnz = x.nnz();
+  report.operation = o.operation;
+  report.rank = o.operation == "mttkrp" ? o.rank : 1;
+  report.precision = name_of(x.precision());
+  report.threads = context.thread_count();
+  report.modes = modes_option("--modes", o.modes, x);
+  set_work(report, x);
+  const std::vector<std::string> names = formats_option(o.formats, x, report.rank, session);
+  try {
+    report.stream_gbs = session.timed("stream", [&] { return stream_triad_gbs(context); });
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::limit) throw;
+    session.note(fmt::format("the memory bandwidth was not measured: {}", e.what()));
+  }
+  session.timed("measure", [&] {
+    Operation operation = o.operation == "ttv" ? ttv_operation(x, context)
+                          : x.precision() == Precision::f32
+                              ? mttkrp_operation<float>(x, report.modes, o.rank, context)
+                              : mttkrp_operation<double>(x, report.modes, o.rank, context);
+    const Measurement measurement(x, o, report, std::move(operation), context);
+    for (const std::string& name : names)
+      for (FormatResult& r : measurement.measure(name)) report.results.push_back(std::move(r));
+  });
+  if (report.results.empty())
+    throw usage_error(
+        fmt::format("--kernels {}: none of them works on the formats of --formats {}", o.kernels, o.formats));
+  print_table(report, session);
+  if (!o.plot.empty()) {
+    write_text(plot(report), o.plot);
+    session.print("{}\n", o.plot);
+  }
+  session.json() = describe(report);
+}
+
+std::function<void(Session&)> declare(CLI::App& command) {
+  auto o = std::make_shared<BenchOptions>();
+  declare_input(command, o->input);
+  command.add_option("--kernel", o->operation, "operation to time: mttkrp (nnz*R*N flops) or ttv (2*nnz flops)")
+      ->capture_default_str();
+  command.add_option("--rank", o->rank, "columns R of the random factors (by --seed)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))
+      ->capture_default_str();
+  command.add_option("--formats", o->formats, "all, auto or names such as coo,csf-all ('polyad list formats')")
+      ->capture_default_str();
+  command.add_option("--modes", o->modes, "all, or modes from 1 such as 1,3")->capture_default_str();
+  command.add_option("--kernels", o->kernels,
+                     "time these kernels ('polyad list kernels'; default: the cheapest that can)");
+  command.add_option("--repeat", o->repeat, "timed sweeps over the modes, after one to warm up")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command.add_option("--plot", o->plot, "also draw the result as an SVG file");
+  return [o](Session& session) { run(*o, session); };
+}
+
+}  // namespace
+
+const Verb bench_verb = {"bench", "times an operation on storage formats",
+                         "polyad bench ratings.ptn --rank 16 --formats coo,csf --plot bench.svg", declare};
+
+}  // namespace polyad::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "kernel_options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+namespace polyad::cli {
+
+void check_order(const CooTensor& x, const InputOptions& input) {
+  if (x.order() < 2)
+    throw file_error(input.file == "-" ? "standard input" : input.file, 0,
+                     fmt::format("found a tensor of order {}, expected at least 2 modes", x.order()));
+}
+
+int mode_option(std::string_view flag, const std::string& text, const CooTensor& x) {
+  int mode = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mode);
+  if (failure != std::errc() || end != text.data() + text.size() || mode < 1 || mode > x.order())
+    throw usage_error(
+        fmt::format("{}: found '{}', expected a mode from 1 to {} of this tensor", flag, text, x.order()));
+  return mode - 1;
+}
+
+std::vector<int> modes_option(std::string_view flag, const std::string& text, const CooTensor& x) {
+  std::vector<int> modes;
+  if (text == "all") {
+    for (int m = 0; m < x.order(); ++m) modes.push_back(m);
+    return modes;
+  }
+  for (const std::string& part : split(text)) {
+    const int mode = mode_option(flag, part, x);
+    if (std::ranges::count(modes, mode) > 0)
+      throw usage_error(fmt::format("{}: found mode {} twice in '{}'", flag, mode + 1, text));
+    modes.push_back(mode);
+  }
+  if (modes.empty()) throw usage_error(fmt::format("{}: found nothing, expected 'all' or modes such as 1,3", flag));
+  return modes;
+}
+
+Choice format_option(const std::string& name, const CooTensor& x, std::uint64_t rank, const Session& session) {
+  if (name == "auto") return choose_format(x, nullptr, rank, session.context());
+  return {format_named(name).name, "asked for"};
+}
+
+void check_kernel(std::string_view flag, const std::string& name, std::string_view operation) {
+  if (name.empty()) return;
+  std::string known;
+  for (const KernelEntry& k : kernels()) {
+    if (k.operation != operation) continue;
+    if (k.name == name) return;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", k.name);
+  }
+  throw usage_error(fmt::format("{}: there is no kernel '{}' for {}; there are {}", flag, name, operation, known));
+}
+
+void keep_input(std::string_view flag, const std::string& output, const InputOptions& input) {
+  std::error_code ignored;
+  if (output != "-" && std::filesystem::equivalent(output, input.file, ignored))
+    throw usage_error(fmt::format("{} would overwrite the tensor that is read", flag));
+}
+
+}  // namespace polyad::cli

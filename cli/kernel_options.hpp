@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/// \file What the verbs that run kernels share: formats, modes and factors as the command line names them.
+#pragma once
+
+#include <optional>
+#include <polyad/polyad.hpp>
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+
+namespace polyad::cli {
+
+/// Error (input) unless a tensor has the two modes that kernels and formats need.
+void check_order(const CooTensor& x, const InputOptions& input);
+
+/// A mode of x, counted from 1 in `text`, from 0 in the result; Error (usage) that names the flag.
+[[nodiscard]] int mode_option(std::string_view flag, const std::string& text, const CooTensor& x);
+
+/// "all" or "1,3": modes of x from 0; Error (usage) that names the flag.
+[[nodiscard]] std::vector<int> modes_option(std::string_view flag, const std::string& text, const CooTensor& x);
+
+/// The format a user named, or the one that is chosen for "auto".
+[[nodiscard]] Choice format_option(const std::string& name, const CooTensor& x, std::uint64_t rank,
+                                   const Session& session);
+
+/// A kernel of the operation by its name, if one is given; Error (usage) that names those there are.
+void check_kernel(std::string_view flag, const std::string& name, std::string_view operation);
+
+/// Error (usage) when a file to be written is the one that is read.
+void keep_input(std::string_view flag, const std::string& output, const InputOptions& input);
+
+}  // namespace polyad::cli
