@@ -69,13 +69,15 @@ struct Cols {
   /// 4).
   HWY_INLINE void add_to(T* HWY_RESTRICT p) const {
     for (int i = 0; i < vectors; ++i, p += lanes) {
+#if HWY_CAP_GE512
       if constexpr (lanes * sizeof(T) == 64) {
         const hn::Half<D> half;
         hn::StoreU(hn::Add(hn::LoadU(half, p), hn::LowerHalf(half, v[i])), half, p);
         hn::StoreU(hn::Add(hn::LoadU(half, p + lanes / 2), hn::UpperHalf(half, v[i])), half, p + lanes / 2);
-      } else {
-        hn::StoreU(hn::Add(hn::LoadU(D(), p), v[i]), D(), p);
+        continue;
       }
+#endif
+      hn::StoreU(hn::Add(hn::LoadU(D(), p), v[i]), D(), p);
     }
   }
 };
