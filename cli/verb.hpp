@@ -25,6 +25,7 @@ extern const Verb info_verb;
 extern const Verb check_verb;
 extern const Verb convert_verb;
 extern const Verb generate_verb;
+extern const Verb ttv_verb;
 extern const Verb list_verb;
 
 }  // namespace polyad::cli
