@@ -27,6 +27,7 @@ extern const Verb convert_verb;
 extern const Verb generate_verb;
 extern const Verb mttkrp_verb;
 extern const Verb bench_verb;
+extern const Verb ttv_verb;
 extern const Verb list_verb;
 
 }  // namespace polyad::cli

@@ -12,8 +12,8 @@
 
 namespace polyad {
 
-/// Offsets in 32 bits as long as all of them fit, else in 64. Reading asks for the width: the branch is always the
-/// same one, and a kernel reads one offset per fibre.
+/// Offsets in 32 bits as long as all of them fit, else in 64. Reading one asks for the width, which costs nothing
+/// beside what is done with it; loops over many take visit().
 class Offsets {
  public:
   /// None.
@@ -45,6 +45,12 @@ class Offsets {
     } else {
       std::fill(wide_.data() + begin, wide_.data() + end, offset);
     }
+  }
+
+  /// Calls f with the array in its own type.
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return wide_.empty() ? f(narrow_.data()) : f(wide_.data());
   }
 
   /// How many groups there are: one less than offsets.

@@ -69,19 +69,13 @@ HWY_INLINE T dot(const Index* indices, const T* values, const T* vector, std::ui
 template <class Index, class T>
 HWY_INLINE T sum_piece(const FibrePiece<Index, T>& p) {
   const bool gather = gathers<Index, T>(p.vector_length);
-  const Offsets& begins = *p.begins;
-  T* out = p.out;
-  std::uint64_t k = p.first_nonzero;
-  std::uint64_t fibre_begin = p.first_fibre < p.end_fibre ? begins[p.first_fibre] : 0;
-  for (std::uint64_t f = p.first_fibre; f < p.end_fibre; ++f) {
-    const std::uint64_t end = begins[f + 1];
-    const bool empty = end == fibre_begin;
-    fibre_begin = end;
-    if (empty && p.skip_empty) continue;
-    *out++ = dot(p.indices + k, p.values + k, p.vector, end - k, gather);
+  std::uint64_t k = 0;
+  for (std::size_t f = 0; f < p.ends.size(); ++f) {
+    const std::uint64_t end = p.ends[f];
+    p.out[f] = dot(p.indices + k, p.values + k, p.vector, end - k, gather);
     k = end;
   }
-  return dot(p.indices + k, p.values + k, p.vector, p.end_nonzero - k, gather);
+  return dot(p.indices + k, p.values + k, p.vector, p.nonzeros - k, gather);
 }
 
 /// Lanes are rows: every row is summed in the order of its elements. Padding is left out by its mask, not by

@@ -8,6 +8,7 @@
 /// afterwards in the order of pieces. Pieces do not depend on the number of threads, so neither does any sum.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,20 +18,27 @@
 
 namespace polyad {
 
+/// Steps of a piece: long enough that finding it (two binary searches) does not count, short enough for a thousand of
+/// them per thread in a tensor of ten million nonzeros.
+inline constexpr std::uint64_t piece_steps = 4096;
+
+/// The fibres that end in a piece.
+struct PieceFibres {
+  std::size_t count = 0;
+  std::array<std::uint32_t, piece_steps> ends;     // [count] counted from the first nonzero of the piece
+  std::array<std::uint32_t, piece_steps> numbers;  // [count] counted from the first fibre of the piece
+};
+
 /// One piece for the loop.
 template <class Index, class T>
 struct FibrePiece {
-  const Offsets* begins = nullptr;  // [fibres + 1]
-  const Index* indices = nullptr;   // [nnz]
-  const T* values = nullptr;        // [nnz]
-  const T* vector = nullptr;        // [length]
+  const Index* indices = nullptr;   // [nonzeros]
+  const T* values = nullptr;        // [nonzeros]
+  const T* vector = nullptr;        // [vector_length]
   std::uint64_t vector_length = 0;  // for those who gather with signed indices
-  std::uint64_t first_fibre = 0;    // fibres that end in the piece
-  std::uint64_t end_fibre = 0;
-  std::uint64_t first_nonzero = 0;
-  std::uint64_t end_nonzero = 0;
-  bool skip_empty = false;  // write no sum for a fibre without nonzeros
-  T* out = nullptr;         // [sums]
+  std::uint64_t nonzeros = 0;
+  std::span<const std::uint32_t> ends;  // of the fibres that end in the piece
+  T* out = nullptr;                     // [ends]
 };
 
 /// Writes the sums of the fibres that end in a piece; returns what belongs to the fibre that goes on.
@@ -58,10 +66,6 @@ void sum_rows(const EllGroup<std::uint32_t, double>& group);
 void sum_rows(const EllGroup<std::uint64_t, float>& group);
 void sum_rows(const EllGroup<std::uint64_t, double>& group);
 
-/// Steps of a piece: long enough that finding it (two binary searches) does not count, short enough for a thousand of
-/// them per thread in a tensor of ten million nonzeros.
-inline constexpr std::uint64_t piece_steps = 4096;
-
 /// How the path is cut.
 class FibrePath {
  public:
@@ -86,29 +90,49 @@ class FibrePath {
     return {low, d - low};
   }
 
-  /// Sums all fibres. before(p) is the number of sums that fibres before piece p give (for formats without empty
-  /// fibres: the fibre); also(piece, before) is called for each piece by the thread that did it.
-  template <class Index, class T, class Before, class Also>
-  void sum(FibrePiece<Index, T> whole, int threads, const Before& before, const Also& also) const {
+  /// Sums all fibres: collect(from, to, fibres) lists the fibres of a piece that want a sum, before(p, from) is the
+  /// number of those before it, name(from, fibres, at) writes their indices to the result from position `at` on.
+  template <class Index, class T, class Collect, class Before, class Name>
+  void sum(const FibrePiece<Index, T>& whole, int threads, const Collect& collect, const Before& before,
+           const Name& name) const {
     std::vector<T> carries(pieces_);
-    T* const out = whole.out;
     for_each_chunk(threads, pieces_, [&](std::uint64_t p, int) {
-      FibrePiece<Index, T> piece = whole;
       const Position from = begin(p);
       const Position to = begin(p + 1);
-      piece.first_fibre = from.fibre;
-      piece.end_fibre = to.fibre;
-      piece.first_nonzero = from.nonzero;
-      piece.end_nonzero = to.nonzero;
+      PieceFibres fibres;
+      collect(from, to, fibres);
       const std::uint64_t at = before(p, from);
-      piece.out = out + at;
+      FibrePiece<Index, T> piece = whole;
+      piece.indices += from.nonzero;
+      piece.values += from.nonzero;
+      piece.nonzeros = to.nonzero - from.nonzero;
+      piece.ends = std::span<const std::uint32_t>(fibres.ends).first(fibres.count);
+      piece.out += at;
       carries[p] = sum_fibres(piece);
-      also(piece, at);
+      name(from, fibres, at);
     });
     for (std::uint64_t p = 0; p + 1 < pieces_; ++p) {
       const Position next = begin(p + 1);
-      if (next.nonzero > begins_[next.fibre]) out[before(p + 1, next)] += carries[p];
+      if (next.nonzero > begins_[next.fibre]) whole.out[before(p + 1, next)] += carries[p];
     }
+  }
+
+  /// The same for formats without empty fibres: sum f is that of fibre f, and name(first, end) writes the indices.
+  template <class Index, class T, class Name>
+  void sum(const FibrePiece<Index, T>& whole, int threads, const Name& name) const {
+    sum(
+        whole, threads,
+        [&](const Position& from, const Position& to, PieceFibres& fibres) {
+          fibres.count = to.fibre - from.fibre;
+          begins_.visit([&](const auto* begins) {
+            for (std::size_t i = 0; i < fibres.count; ++i)
+              fibres.ends[i] = static_cast<std::uint32_t>(begins[from.fibre + i + 1] - from.nonzero);
+          });
+        },
+        [](std::uint64_t, const Position& from) { return from.fibre; },
+        [&](const Position& from, const PieceFibres& fibres, std::uint64_t) {
+          name(from.fibre, from.fibre + fibres.count);
+        });
   }
 
  private:

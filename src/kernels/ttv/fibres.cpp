@@ -13,10 +13,9 @@ namespace polyad {
 namespace {
 
 template <class Index, class T>
-FibrePiece<Index, T> whole_of(const Offsets& begins, const IndexBuffer& indices, const ValueBuffer& values,
-                              const Buffer<T>& vector, CooTensor& y) {
+FibrePiece<Index, T> whole_of(const IndexBuffer& indices, const ValueBuffer& values, const Buffer<T>& vector,
+                              CooTensor& y) {
   FibrePiece<Index, T> p;
-  p.begins = &begins;
   p.indices = typed<Index>(indices);
   p.values = typed<T>(values);
   p.vector = vector.data();
@@ -40,52 +39,51 @@ CooTensor run_cfb(const TtvRequest& r) {
     const Buffer<T> vector = vector_as<T>(r);
     const FibrePath path(cfb.begins, r.shape().nnz);
     path.sum(
-        whole_of<Index, T>(cfb.begins, cfb.indices, cfb.values, vector, y), r.threads(),
-        [](std::uint64_t, const FibrePath::Position& from) { return from.fibre; },
-        [&](const FibrePiece<Index, T>& piece, std::uint64_t at) {
-          cfb.fibre_indices(piece.first_fibre, piece.end_fibre, index_arrays<Index>(y, at));
-        });
+        whole_of<Index, T>(cfb.indices, cfb.values, vector, y), r.threads(),
+        [&](std::uint64_t first, std::uint64_t end) { cfb.fibre_indices(first, end, index_arrays<Index>(y, first)); });
   });
   return y;
 }
 
 /// Algorithm 4 writes to a dense matrix; the result here is sparse, so the rows that are not empty are counted first.
 CooTensor run_hocsr(const TtvRequest& r) {
+  using Position = FibrePath::Position;
   const Hocsr& h = *get_if<Hocsr>(r.tensor);
   const FibrePath path(h.rows, r.shape().nnz);
   std::vector<std::uint64_t> before(path.pieces() + 1);  // non-empty rows that end before a piece
   for_each_chunk(r.threads(), path.pieces(), [&](std::uint64_t p, int) {
+    const std::uint64_t first = path.begin(p).fibre;
     const std::uint64_t end = path.begin(p + 1).fibre;
-    std::uint64_t count = 0;
-    std::uint64_t row_begin = h.rows[path.begin(p).fibre];
-    for (std::uint64_t row = path.begin(p).fibre; row < end; ++row) {
-      const std::uint64_t row_end = h.rows[row + 1];
-      count += row_end != row_begin ? 1 : 0;
-      row_begin = row_end;
-    }
-    before[p + 1] = count;
+    before[p + 1] = h.rows.visit([&](const auto* begins) {
+      std::uint32_t count = 0;
+      for (std::uint64_t row = first; row < end; ++row) count += begins[row + 1] != begins[row] ? 1 : 0;
+      return count;
+    });
   });
   for (std::size_t p = 1; p < before.size(); ++p) before[p] += before[p - 1];
   CooTensor y = ttv_result(r, before.back());
   with_types(r.shape(), [&]<class Index, class T>() {
     const Buffer<T> vector = vector_as<T>(r);
-    FibrePiece<Index, T> whole = whole_of<Index, T>(h.rows, h.indices, h.values, vector, y);
-    whole.skip_empty = true;
     path.sum(
-        whole, r.threads(), [&](std::uint64_t p, const FibrePath::Position&) { return before[p]; },
-        [&](const FibrePiece<Index, T>& piece, std::uint64_t at) {
-          const std::array<Index*, max_order> out = index_arrays<Index>(y, at);
-          RowIndices row_indices(r.shape().dims, r.mode);
-          std::size_t written = 0;
-          std::uint64_t row_begin = h.rows[piece.first_fibre];
-          for (std::uint64_t row = piece.first_fibre; row < piece.end_fibre; ++row) {
-            const std::uint64_t row_end = h.rows[row + 1];
-            if (row_end != row_begin) {
-              row_indices.go(row);
-              for (std::size_t m = 0; m < row_indices.size(); ++m) out[m][written] = static_cast<Index>(row_indices[m]);
-              ++written;
+        whole_of<Index, T>(h.indices, h.values, vector, y), r.threads(),
+        [&](const Position& from, const Position& to, PieceFibres& rows) {
+          h.rows.visit([&](const auto* begins) {
+            std::size_t count = 0;  // written for every row and kept for those that are not empty: no branch
+            for (std::uint64_t row = from.fibre; row < to.fibre; ++row) {
+              rows.numbers[count] = static_cast<std::uint32_t>(row - from.fibre);
+              rows.ends[count] = static_cast<std::uint32_t>(begins[row + 1] - from.nonzero);
+              count += begins[row + 1] != begins[row] ? 1 : 0;
             }
-            row_begin = row_end;
+            rows.count = count;
+          });
+        },
+        [&](std::uint64_t p, const Position&) { return before[p]; },
+        [&](const Position& from, const PieceFibres& rows, std::uint64_t at) {
+          const std::array<Index*, max_order> out = index_arrays<Index>(y, at);
+          RowIndices indices(r.shape().dims, r.mode);
+          for (std::size_t i = 0; i < rows.count; ++i) {
+            indices.go(from.fibre + rows.numbers[i]);
+            for (std::size_t m = 0; m < indices.size(); ++m) out[m][i] = static_cast<Index>(indices[m]);
           }
         });
   });
@@ -118,12 +116,10 @@ CooTensor run_hocfs_csr(const TtvRequest& r) {
   with_types(r.shape(), [&]<class Index, class T>() {
     const Buffer<T> vector = vector_as<T>(r);
     const FibrePath path(s.begins, r.shape().nnz);
-    path.sum(
-        whole_of<Index, T>(s.begins, s.indices, s.values, vector, y), r.threads(),
-        [](std::uint64_t, const FibrePath::Position& from) { return from.fibre; },
-        [&](const FibrePiece<Index, T>& piece, std::uint64_t at) {
-          s.tree.fibre_indices(piece.first_fibre, piece.end_fibre, by_tensor_mode<Index>(y, r.mode, at));
-        });
+    path.sum(whole_of<Index, T>(s.indices, s.values, vector, y), r.threads(),
+             [&](std::uint64_t first, std::uint64_t end) {
+               s.tree.fibre_indices(first, end, by_tensor_mode<Index>(y, r.mode, first));
+             });
   });
   sort_result(y, s.tree.modes, r.context);
   return y;
