@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/threads.hpp"
+
 namespace polyad {
 
 std::uint64_t threshold_of(const FormatOptions& options) {
@@ -10,21 +12,42 @@ std::uint64_t threshold_of(const FormatOptions& options) {
 }
 
 Bins bins_of(const FibreTree& tree, const Context& context) {
-  const int fibre = tree.order() - 2;
+  const auto fibre = static_cast<std::size_t>(tree.order() - 2);
   const std::uint64_t nnz = tree.nnz();
-  std::vector<std::uint64_t> starts;
-  for (std::uint64_t z = 0; z < nnz; z += bin_nonzeros) {
-    std::uint64_t segment = tree.path_to(z)[static_cast<std::size_t>(fibre)];
-    if (tree.pointer(fibre, segment) < z) ++segment;  // it began in the bin before
-    // A segment longer than a bin (a threshold above 512) leaves nothing to begin here.
-    if (segment < tree.nodes(fibre) && (starts.empty() || segment > starts.back())) starts.push_back(segment);
-  }
+  const std::uint64_t runs = (nnz + bin_nonzeros - 1) / bin_nonzeros;
   Bins bins;
-  bins.segments = Buffer<std::uint64_t>(context, starts.size() + 1, "the bins of B-CSF", Paging::plain);
-  bins.slices = Buffer<std::uint64_t>(context, starts.size(), "the bins of B-CSF", Paging::plain);
-  std::copy(starts.begin(), starts.end(), bins.segments.begin());
-  bins.segments[starts.size()] = tree.nodes(fibre);
-  for (std::size_t b = 0; b < starts.size(); ++b) bins.slices[b] = tree.path_to(tree.pointer(fibre, starts[b]))[0];
+  bins.segments = Buffer<std::uint64_t>(context, runs + 1, "the bins of B-CSF", Paging::plain);
+  bins.slices = Buffer<std::uint64_t>(context, runs, "the bins of B-CSF", Paging::plain);
+  // Levels between the fibres and the root are few enough nodes to be searched whole; the segments of the next run are
+  // near those of the last.
+  std::visit(
+      [&](const auto& pointers) {
+        cpu::parallel_ranges(
+            context.thread_count(), runs,
+            [&](std::uint64_t begin, std::uint64_t end) {
+              auto from = pointers.begin();
+              auto to = pointers.end();
+              for (std::uint64_t b = begin; b < end; ++b) {
+                from = std::lower_bound(from, to, b * bin_nonzeros);
+                to = from + std::min<std::ptrdiff_t>(bin_nonzeros + 1, pointers.end() - from);
+                bins.segments[b] = static_cast<std::uint64_t>(from - pointers.begin());
+                bins.slices[b] = tree.ancestor(static_cast<int>(fibre), bins.segments[b], 0);
+              }
+            },
+            64);
+        // A segment longer than a bin (a threshold above 512) leaves runs in which none begins.
+        std::uint64_t kept = 0;
+        for (std::uint64_t b = 0; b < runs; ++b) {
+          if (bins.segments[b] == tree.nodes(static_cast<int>(fibre))) break;
+          if (kept > 0 && bins.segments[b] == bins.segments[kept - 1]) continue;
+          bins.segments[kept] = bins.segments[b];
+          bins.slices[kept++] = bins.slices[b];
+        }
+        bins.segments[kept] = tree.nodes(static_cast<int>(fibre));
+        bins.segments.resize(kept + 1, "the bins of B-CSF");
+        bins.slices.resize(kept, "the bins of B-CSF");
+      },
+      tree.pointers[fibre]);
   return bins;
 }
 
@@ -42,7 +65,8 @@ BCsf BCsf::build(const CooTensor& x, const FormatOptions& options, const Context
 
 namespace {
 
-/// The splits depend on the length of every fibre, so the coordinates are sorted as for building.
+/// The splits depend on the length of every fibre, so the coordinates are sorted as for building. With a threshold
+/// above bin_nonzeros there may be fewer bins than the bytes say.
 StoragePrediction predict(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
                           const Context& context) {
   const std::vector<int> order = modes_with_root(x.dims, options.mode.value());

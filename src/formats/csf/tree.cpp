@@ -102,17 +102,21 @@ std::uint64_t FibreTree::words() const {
   return sum;
 }
 
+std::uint64_t FibreTree::ancestor(int level, std::uint64_t node, int up) const {
+  for (int l = level - 1; l >= up; --l)
+    node = std::visit(
+        [&](const auto& b) {
+          return static_cast<std::uint64_t>(std::upper_bound(b.begin(), b.end(), node) - b.begin() - 1);
+        },
+        pointers[static_cast<std::size_t>(l)]);
+  return node;
+}
+
 std::array<std::uint64_t, max_order> FibreTree::path_to(std::uint64_t z) const {
   std::array<std::uint64_t, max_order> path = {};
   path[static_cast<std::size_t>(order() - 1)] = z;
-  for (int l = order() - 2; l >= 0; --l) {
-    const std::uint64_t below = path[static_cast<std::size_t>(l) + 1];
-    path[static_cast<std::size_t>(l)] = std::visit(
-        [&](const auto& b) {
-          return static_cast<std::uint64_t>(std::upper_bound(b.begin(), b.end(), below) - b.begin() - 1);
-        },
-        pointers[static_cast<std::size_t>(l)]);
-  }
+  for (int l = order() - 2; l >= 0; --l)
+    path[static_cast<std::size_t>(l)] = ancestor(l + 1, path[static_cast<std::size_t>(l) + 1], l);
   return path;
 }
 
@@ -166,33 +170,32 @@ Buffer<std::uint8_t> new_levels(const CooTensor& sorted, std::span<const int> mo
 }
 
 void split_fibres(Buffer<std::uint8_t>& levels, int order, std::uint64_t threshold, const Context& context) {
+  struct Fibre {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
   const std::uint64_t n = levels.size();
-  const int parts = useful_threads(n, context);
-  const auto fibre = static_cast<std::uint8_t>(order - 2);
-  // Where the last fibre begins that begins before each part: a part may start inside a fibre.
-  std::vector<std::uint64_t> open(static_cast<std::size_t>(parts) + 1, 0);
-  cpu::run_team(parts, [&](int part, int size) {
-    const cpu::Share s = cpu::share_of(n, part, size);
-    std::uint64_t k = s.end;
-    while (k > s.begin && levels[k - 1] > fibre) --k;
-    if (k > s.begin) open[static_cast<std::size_t>(part) + 1] = k - 1;
-  });
-  for (std::size_t p = 1; p < open.size(); ++p) open[p] = std::max(open[p], open[p - 1]);
-  cpu::run_team(parts, [&](int part, int size) {
-    const cpu::Share s = cpu::share_of(n, part, size);
-    std::uint64_t length = (s.begin - open[static_cast<std::size_t>(part)]) % threshold;
-    if (length == 0) length = threshold;
-    for (std::uint64_t k = s.begin; k < s.end; ++k) {
-      if (levels[k] <= fibre) {
-        length = 1;
-      } else if (length == threshold) {
-        levels[k] = fibre;
-        length = 1;
-      } else {
-        ++length;
-      }
+  const auto leaf = static_cast<std::uint8_t>(order - 1);
+  // A fibre [begin, end) that is too long has `threshold` marks of leaves or more behind its first nonzero, so one of
+  // them is at a multiple of the threshold: only those positions are looked at. The first such position of a fibre is
+  // at most `threshold` behind its begin.
+  std::vector<std::vector<Fibre>> found(static_cast<std::size_t>(useful_threads(n, context)));
+  cpu::run_team(static_cast<int>(found.size()), [&](int part, int size) {
+    const cpu::Share s = cpu::share_of(n / threshold + 1, part, size);
+    for (std::uint64_t p = s.begin * threshold; p < std::min(s.end * threshold, n); p += threshold) {
+      if (levels[p] != leaf) continue;
+      std::uint64_t begin = p;
+      while (levels[begin] == leaf && p - begin < threshold) --begin;
+      if (levels[begin] == leaf) continue;
+      std::uint64_t end = p + 1;
+      while (end < n && levels[end] == leaf) ++end;
+      if (end - begin > threshold) found[static_cast<std::size_t>(part)].push_back({begin, end});
     }
   });
+  for (const std::vector<Fibre>& some : found)
+    for (const Fibre& f : some)
+      for (std::uint64_t k = f.begin + threshold; k < f.end; k += threshold)
+        levels[k] = static_cast<std::uint8_t>(order - 2);
 }
 
 std::vector<std::uint64_t> count_nodes(const Buffer<std::uint8_t>& levels, int order, const Context& context) {

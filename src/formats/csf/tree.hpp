@@ -30,6 +30,8 @@ struct FibreTree {
   /// Index words as the paper counts them (section III.B): an index and a pointer per inner node, an index per nonzero.
   /// The pointer that closes a level is not counted.
   [[nodiscard]] std::uint64_t words() const;
+  /// The node of level `up` that a node of level `level` hangs from.
+  [[nodiscard]] std::uint64_t ancestor(int level, std::uint64_t node, int up) const;
   /// Per level the node that leaf z hangs from; the last one is z.
   [[nodiscard]] std::array<std::uint64_t, max_order> path_to(std::uint64_t z) const;
 

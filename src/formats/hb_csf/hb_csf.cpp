@@ -2,6 +2,7 @@
 #include "formats/hb_csf/hb_csf.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "backends/cpu/threads.hpp"
@@ -12,21 +13,12 @@ namespace {
 
 enum Group : std::uint8_t { in_coo, in_csl, in_tree, groups };
 
-/// Calls f(begin, end, group) for the slices that begin in [from, to), in order (algorithm 5 of the paper).
-template <class F>
-void for_each_slice(const Buffer<std::uint8_t>& levels, int order, std::uint64_t from, std::uint64_t to, const F& f) {
-  const std::uint64_t n = levels.size();
-  const auto leaf = static_cast<std::uint8_t>(order - 1);
-  std::uint64_t begin = from;
-  while (begin < to && levels[begin] != 0) ++begin;
-  while (begin < to) {
-    std::uint64_t end = begin + 1;
-    bool singletons = true;
-    for (; end < n && levels[end] != 0; ++end) singletons &= levels[end] != leaf;
-    f(begin, end, end - begin == 1 ? in_coo : singletons ? in_csl : in_tree);
-    begin = end;
-  }
-}
+/// Neighbouring slices of one group.
+struct Run {
+  std::uint64_t begin;
+  std::uint64_t end;
+  Group group;
+};
 
 /// Slices and nonzeros of each group.
 struct Sizes {
@@ -34,27 +26,66 @@ struct Sizes {
   std::array<std::uint64_t, groups> nonzeros = {};
 };
 
-/// Where each part of the nonzeros begins in each group; the last element is the total. A slice belongs to the part
+/// Every slice assigned to a group (algorithm 5 of the paper), in parts for the threads. A slice belongs to the part
 /// that it begins in.
-std::vector<Sizes> offsets(const Buffer<std::uint8_t>& levels, int order, const Context& context) {
-  const int parts = useful_threads(levels.size(), context);
-  std::vector<Sizes> at(static_cast<std::size_t>(parts) + 1);
-  cpu::run_team(parts, [&](int part, int size) {
-    const cpu::Share s = cpu::share_of(levels.size(), part, size);
-    Sizes mine;
-    for_each_slice(levels, order, s.begin, s.end, [&](std::uint64_t b, std::uint64_t e, Group g) {
-      ++mine.slices[g];
-      mine.nonzeros[g] += e - b;
+struct Assignment {
+  std::vector<std::vector<Run>> runs;  // [part]
+  std::vector<Sizes> before;           // [part + 1] sizes of the parts before; the last is the total
+
+  Assignment(const Buffer<std::uint8_t>& levels, int order, const Context& context)
+      : runs(static_cast<std::size_t>(useful_threads(levels.size(), context))), before(runs.size() + 1) {
+    cpu::run_team(static_cast<int>(runs.size()), [&](int part, int size) {
+      const auto p = static_cast<std::size_t>(part);
+      const cpu::Share s = cpu::share_of(levels.size(), part, size);
+      for_each_slice(levels, s.begin, s.end, [&](std::uint64_t begin, std::uint64_t end) {
+        const bool singletons = std::memchr(levels.data() + begin, order - 1, end - begin) == nullptr;
+        const Group group = end - begin == 1 ? in_coo : singletons ? in_csl : in_tree;
+        ++before[p + 1].slices[group];
+        before[p + 1].nonzeros[group] += end - begin;
+        if (!runs[p].empty() && runs[p].back().group == group) {
+          runs[p].back().end = end;
+        } else {
+          runs[p].push_back({begin, end, group});
+        }
+      });
     });
-    at[static_cast<std::size_t>(part) + 1] = mine;
-  });
-  for (std::size_t p = 1; p < at.size(); ++p)
-    for (std::size_t g = 0; g < groups; ++g) {
-      at[p].slices[g] += at[p - 1].slices[g];
-      at[p].nonzeros[g] += at[p - 1].nonzeros[g];
+    for (std::size_t p = 1; p < before.size(); ++p)
+      for (std::size_t g = 0; g < groups; ++g) {
+        before[p].slices[g] += before[p - 1].slices[g];
+        before[p].nonzeros[g] += before[p - 1].nonzeros[g];
+      }
+  }
+
+  [[nodiscard]] const Sizes& total() const { return before.back(); }
+
+  /// Calls f(begin, end) for the slices that begin in [from, to): those whose first nonzero has level 0.
+  template <class F>
+  static void for_each_slice(const Buffer<std::uint8_t>& levels, std::uint64_t from, std::uint64_t to, const F& f) {
+    const std::uint8_t* all = levels.data();
+    const auto next = [&](std::uint64_t at) {
+      const void* found = at < levels.size() ? std::memchr(all + at, 0, levels.size() - at) : nullptr;
+      return found == nullptr ? levels.size()
+                              : static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - all);
+    };
+    for (std::uint64_t begin = next(from); begin < to;) {
+      const std::uint64_t end = next(begin + 1);
+      f(begin, end);
+      begin = end;
     }
-  return at;
-}
+  }
+
+  /// Copies an array of the nonzeros to the arrays of the groups (null: not wanted there).
+  template <class T>
+  void distribute(const T* from, const std::array<T*, groups>& to) const {
+    cpu::run_team(static_cast<int>(runs.size()), [&](int part, int) {
+      std::array<std::uint64_t, groups> next = before[static_cast<std::size_t>(part)].nonzeros;
+      for (const Run& r : runs[static_cast<std::size_t>(part)]) {
+        if (to[r.group] != nullptr) std::copy(from + r.begin, from + r.end, to[r.group] + next[r.group]);
+        next[r.group] += r.end - r.begin;
+      }
+    });
+  }
+};
 
 IndexBuffer index_buffer(bool wide, std::uint64_t n, const Context& context) {
   constexpr std::string_view purpose = "the indices of HB-CSF";
@@ -70,38 +101,25 @@ std::uint64_t bytes_in(const auto& buffer) {
   return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); }, buffer);
 }
 
-/// Copies the nonzeros of one array to the arrays of the three groups.
-template <class T>
-void distribute(const T* from, const std::array<T*, groups>& to, const Buffer<std::uint8_t>& levels, int order,
-                const std::vector<Sizes>& at) {
-  cpu::run_team(static_cast<int>(at.size()) - 1, [&](int part, int size) {
-    const cpu::Share s = cpu::share_of(levels.size(), part, size);
-    std::array<std::uint64_t, groups> next = at[static_cast<std::size_t>(part)].nonzeros;
-    for_each_slice(levels, order, s.begin, s.end, [&](std::uint64_t b, std::uint64_t e, Group g) {
-      if (to[g] != nullptr) std::copy(from + b, from + e, to[g] + next[g]);
-      next[g] += e - b;
-    });
-  });
-}
-
 /// The slices of the CSL group.
-void fill_slices(Csl& csl, const IndexBuffer& roots, const Buffer<std::uint8_t>& levels, int order,
-                 const std::vector<Sizes>& at) {
+void fill_slices(Csl& csl, const IndexBuffer& roots, const Buffer<std::uint8_t>& levels, const Assignment& assigned) {
   std::visit(
       [&]<class Index, class Pointer>(const Buffer<Index>& root, Buffer<Pointer>& pointers) {
         Index* ids = typed<Index>(csl.slice_ids);
-        cpu::run_team(static_cast<int>(at.size()) - 1, [&](int part, int size) {
-          const cpu::Share s = cpu::share_of(levels.size(), part, size);
-          std::uint64_t slice = at[static_cast<std::size_t>(part)].slices[in_csl];
-          std::uint64_t z = at[static_cast<std::size_t>(part)].nonzeros[in_csl];
-          for_each_slice(levels, order, s.begin, s.end, [&](std::uint64_t b, std::uint64_t e, Group g) {
-            if (g != in_csl) return;
-            ids[slice] = root[b];
-            pointers[slice++] = static_cast<Pointer>(z);
-            z += e - b;
-          });
+        cpu::run_team(static_cast<int>(assigned.runs.size()), [&](int part, int) {
+          const auto p = static_cast<std::size_t>(part);
+          std::uint64_t slice = assigned.before[p].slices[in_csl];
+          std::uint64_t z = assigned.before[p].nonzeros[in_csl];
+          for (const Run& r : assigned.runs[p]) {
+            if (r.group != in_csl) continue;
+            Assignment::for_each_slice(levels, r.begin, r.end, [&](std::uint64_t begin, std::uint64_t end) {
+              ids[slice] = root[begin];
+              pointers[slice++] = static_cast<Pointer>(z);
+              z += end - begin;
+            });
+          }
         });
-        pointers[at.back().slices[in_csl]] = static_cast<Pointer>(at.back().nonzeros[in_csl]);
+        pointers[assigned.total().slices[in_csl]] = static_cast<Pointer>(assigned.total().nonzeros[in_csl]);
       },
       roots, csl.slice_pointers);
 }
@@ -123,42 +141,47 @@ HbCsf HbCsf::build(const CooTensor& x, const FormatOptions& options, const Conte
   const int order = x.order();
   const bool wide = h.tensor_shape.index_width() == IndexWidth::u64;
   CooTensor sorted = sorted_for_tree(x, h.mode_order, context);
-  const Buffer<std::uint8_t> levels = new_levels(sorted, h.mode_order, context);
-  const std::vector<Sizes> at = offsets(levels, order, context);
-  const Sizes& total = at.back();
+  Buffer<std::uint8_t> levels = new_levels(sorted, h.mode_order, context);
+  const Assignment assigned(levels, order, context);
+  const Sizes& total = assigned.total();
 
   h.coo = make_coo(x.dims, total.nonzeros[in_coo], x.precision(), context);
   h.csl.slice_ids = index_buffer(wide, total.slices[in_csl], context);
   h.csl.slice_pointers =
       index_buffer(x.nnz() > std::numeric_limits<std::uint32_t>::max(), total.slices[in_csl] + 1, context);
-  fill_slices(h.csl, sorted.indices[static_cast<std::size_t>(h.mode_order[0])], levels, order, at);
-
-  CooTensor rest = make_coo(x.dims, total.nonzeros[in_tree], x.precision(), context);
-  for (std::size_t l = 0; l < h.mode_order.size(); ++l) {
-    const auto m = static_cast<std::size_t>(h.mode_order[l]);
-    if (l > 0) h.csl.indices.push_back(index_buffer(wide, total.nonzeros[in_csl], context));
-    std::visit(
-        [&]<class Index>(Buffer<Index>& from) {
-          distribute(from.data(),
-                     {typed<Index>(h.coo.indices[m]), l == 0 ? nullptr : typed<Index>(h.csl.indices.back()),
-                      typed<Index>(rest.indices[m])},
-                     levels, order, at);
-          from = Buffer<Index>();
-        },
-        sorted.indices[m]);
-  }
+  fill_slices(h.csl, sorted.indices[static_cast<std::size_t>(h.mode_order[0])], levels, assigned);
+  for (int l = 1; l < order; ++l) h.csl.indices.push_back(index_buffer(wide, total.nonzeros[in_csl], context));
   std::visit(
-      [&]<class Value>(Buffer<Value>& from) {
+      [&]<class Value>(const Buffer<Value>&) {
         h.csl.values = Buffer<Value>(context, total.nonzeros[in_csl], "the values of HB-CSF", Paging::plain);
-        distribute(from.data(), {typed<Value>(h.coo.values), typed<Value>(h.csl.values), typed<Value>(rest.values)},
-                   levels, order, at);
-        from = Buffer<Value>();
       },
       sorted.values);
-  Buffer<std::uint8_t> rest_levels(context, total.nonzeros[in_tree], "the levels where nonzeros begin", Paging::plain);
-  distribute<std::uint8_t>(levels.data(), {nullptr, nullptr, rest_levels.data()}, levels, order, at);
-  split_fibres(rest_levels, order, threshold_of(options), context);
-  h.tree = grow_tree(std::move(rest), h.mode_order, rest_levels, context);
+  if (total.nonzeros[in_tree] < x.nnz()) {
+    CooTensor rest = make_coo(x.dims, total.nonzeros[in_tree], x.precision(), context);
+    for (std::size_t l = 0; l < h.mode_order.size(); ++l) {
+      const auto m = static_cast<std::size_t>(h.mode_order[l]);
+      std::visit(
+          [&]<class Index>(Buffer<Index>& from) {
+            assigned.distribute<Index>(
+                from.data(), {typed<Index>(h.coo.indices[m]), l == 0 ? nullptr : typed<Index>(h.csl.indices[l - 1]),
+                              typed<Index>(rest.indices[m])});
+            from = Buffer<Index>();
+          },
+          sorted.indices[m]);
+    }
+    std::visit(
+        [&]<class Value>(Buffer<Value>& from) {
+          assigned.distribute<Value>(
+              from.data(), {typed<Value>(h.coo.values), typed<Value>(h.csl.values), typed<Value>(rest.values)});
+        },
+        sorted.values);
+    Buffer<std::uint8_t> rest_levels(context, rest.nnz(), "the levels where nonzeros begin", Paging::plain);
+    assigned.distribute<std::uint8_t>(levels.data(), {nullptr, nullptr, rest_levels.data()});
+    sorted = std::move(rest);
+    levels = std::move(rest_levels);
+  }
+  split_fibres(levels, order, threshold_of(options), context);
+  h.tree = grow_tree(std::move(sorted), h.mode_order, levels, context);
   h.bins = bins_of(h.tree, context);
   return h;
 }
@@ -172,10 +195,10 @@ StoragePrediction predict(const CooTensor& x, const TensorStatistics&, const For
   const std::vector<int> modes = modes_with_root(x.dims, options.mode.value());
   const CooTensor sorted = sorted_for_tree(x, modes, context);
   const Buffer<std::uint8_t> levels = new_levels(sorted, modes, context);
-  const std::vector<Sizes> at = offsets(levels, order, context);
-  const Sizes& total = at.back();
+  const Assignment assigned(levels, order, context);
+  const Sizes& total = assigned.total();
   Buffer<std::uint8_t> rest(context, total.nonzeros[in_tree], "the levels where nonzeros begin", Paging::plain);
-  distribute<std::uint8_t>(levels.data(), {nullptr, nullptr, rest.data()}, levels, order, at);
+  assigned.distribute<std::uint8_t>(levels.data(), {nullptr, nullptr, rest.data()});
   split_fibres(rest, order, threshold_of(options), context);
   std::uint64_t inner = 0;
   const std::vector<std::uint64_t> nodes = count_nodes(rest, order, context);

@@ -58,8 +58,9 @@ void run_bins(const MttkrpRequest<T>& r) {
 template <class T>
 void run_three(const MttkrpRequest<T>& r) {
   const auto& h = *get_if<HbCsf>(r.tensor);
-  const TreePlan<T> tree_plan(r, h.tree, 0);
-  LoopPlan<std::uint32_t, T> coo_plan(r);
+  TreePlan<T> tree_plan(r, h.tree, 0);
+  tree_plan.loop.once = r.order() > 2;
+  const LoopPlan<std::uint32_t, T> coo_plan(r);
   LoopPlan<std::uint32_t, T> csl_plan = coo_plan;
   csl_plan.loop.runs = true;
   const std::uint64_t tree_chunks = chunks_for(h.bins.count(), bins_per_chunk);

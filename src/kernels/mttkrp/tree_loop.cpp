@@ -13,7 +13,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
 
-/// Rows of inner nodes are requested this many nodes ahead: a node is at least one leaf, mostly more.
+/// Rows of leaves and fibres are requested this many nodes ahead. Against 16 leaves and 8 fibres: 0.80 of the time
+/// where fibres are single nonzeros and both matrices lie in L3 (vast mode 2, darpa mode 3), elsewhere the same.
+constexpr std::uint32_t leaves_ahead = 32;
+/// Higher nodes have more leaves below them.
 constexpr std::uint32_t nodes_ahead = 8;
 
 /// The lowest Heights levels in local variables. Vector stores may alias anything, so what is read through a reference
@@ -36,7 +39,7 @@ struct Bottom {
   }
   template <int H>
   HWY_INLINE void prefetch(std::uint32_t node) const {
-    constexpr std::uint32_t ahead = H == 0 ? static_cast<std::uint32_t>(prefetch_distance) : nodes_ahead;
+    constexpr std::uint32_t ahead = H <= 1 ? leaves_ahead : nodes_ahead;
     if (levels[H].prefetched) prefetch_row<T, C>(row<H>(std::min(node + ahead, levels[H].last)));
   }
   /// Where the children of a node end, inside the chunk. They begin where those of the node before end.
@@ -118,7 +121,7 @@ struct Walk {
     if constexpr (H == 0) {
       for (std::uint32_t z = begin; z < end; ++z) {
         if (low.levels[0].prefetched) {
-          const std::uint32_t ahead = std::min(z + static_cast<std::uint32_t>(prefetch_distance), low.levels[0].last);
+          const std::uint32_t ahead = std::min(z + leaves_ahead, low.levels[0].last);
           prefetch_row_to_write<T, C>(sink.out + low.levels[0].ids[ahead] * low.stride + column);
         }
         Row product = Row::all(low.values[z]);
