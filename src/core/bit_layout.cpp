@@ -37,15 +37,6 @@ std::array<std::uint64_t, 6> network_for(std::uint64_t mask) {
   return moves;
 }
 
-std::uint64_t gathered(std::uint64_t word, const BitField& f) {
-  word &= f.mask;
-  for (unsigned step = 0; step < 6; ++step) {
-    const std::uint64_t moving = word & f.moves[step];
-    word = (word ^ moving) | (moving >> (1U << step));
-  }
-  return word;
-}
-
 std::uint64_t scattered(std::uint64_t index, const BitField& f) {
   for (unsigned step = 6; step-- > 0;) index = (index & ~f.moves[step]) | ((index << (1U << step)) & f.moves[step]);
   return index & f.mask;
@@ -117,6 +108,12 @@ BitLayout::BitLayout(std::span<const std::uint64_t> largest, Levels levels, bool
     }
   for (std::vector<BitField>& word : fields_)
     for (BitField& f : word) f.moves = network_for(f.mask);
+}
+
+BitField BitLayout::field_of(int mode, int word) const {
+  for (const BitField& f : fields(word))
+    if (f.mode == mode) return f;
+  return {mode, 0, 0, {}};
 }
 
 int BitLayout::bits_below(int level) const {

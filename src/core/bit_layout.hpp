@@ -27,6 +27,16 @@ struct BitField {
   std::array<std::uint64_t, 6> moves = {};
 };
 
+/// The bits of a word that a field has, packed together (without the shift).
+[[nodiscard]] inline std::uint64_t gathered(std::uint64_t word, const BitField& f) {
+  word &= f.mask;
+  for (unsigned step = 0; step < 6; ++step) {
+    const std::uint64_t moving = word & f.moves[step];
+    word = (word ^ moving) | (moving >> (1U << step));
+  }
+  return word;
+}
+
 /// Where the bits of the indices sit in a key. Bit j of an index belongs to level j; levels are stacked from the lowest
 /// one up, and within a level the longest mode is on top. A mode that has no more bits drops out, so the extra bits of
 /// long modes end up at the top: ALTO's line, and Morton order when all modes are of one length.
@@ -50,6 +60,10 @@ class BitLayout {
   [[nodiscard]] int words() const noexcept { return static_cast<int>(fields_.size()); }
   /// The fields of a word, 0 is the lowest.
   [[nodiscard]] std::span<const BitField> fields(int word) const { return fields_[static_cast<std::size_t>(word)]; }
+  /// Whether the machine's own bit instructions are used.
+  [[nodiscard]] bool native() const noexcept { return native_; }
+  /// The field of a mode in a word, empty (mask 0) when it has none there.
+  [[nodiscard]] BitField field_of(int mode, int word) const;
   /// Key bits that belong to levels below `level`: they are the lowest when nothing is plain above that level.
   [[nodiscard]] int bits_below(int level) const;
 

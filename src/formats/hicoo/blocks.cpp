@@ -19,7 +19,10 @@ constexpr std::string_view purpose = "the keys of the blocks";
 constexpr std::uint64_t cache_bytes = std::uint64_t{1} << 20U;
 constexpr int largest_block_bits = 8;  // offsets are bytes
 constexpr int usual_block_bits = 7;
-constexpr std::uint64_t tasks_per_thread = 100;
+constexpr std::uint64_t fewest_tasks = 4;  // per thread
+constexpr std::uint64_t most_tasks = 100;
+/// Superblocks are enlarged until they have so many nonzeros: those of one range of rows lie apart in memory.
+constexpr double enough_nonzeros = 1024;
 /// So many ranges of rows are never useful, and their table might not fit.
 constexpr std::uint64_t most_ranges = std::uint64_t{1} << 24U;
 
@@ -128,6 +131,28 @@ BlockCounts count_by_order(const CooTensor& x, const BitLayout& layout, const Si
   });
 }
 
+int guided_superblock_bits(const CooTensor& x, int block_bits, const Context& context) {
+  const auto threads = static_cast<std::uint64_t>(context.deterministic ? 16 : context.thread_count());
+  const auto cells = [&](const Sides& s) {  // superblocks, if all had nonzeros
+    double product = 1;
+    for (const std::uint64_t d : x.dims) product *= static_cast<double>(s.ranges(d));
+    return product;
+  };
+  const auto all_have = [&](const Sides& s, std::uint64_t tasks) {
+    return std::all_of(x.dims.begin(), x.dims.end(), [&](std::uint64_t d) { return s.ranges(d) >= tasks; });
+  };
+  const auto too_many = [&](const Sides& s) {
+    return std::any_of(x.dims.begin(), x.dims.end(),
+                       [&](std::uint64_t d) { return s.ranges(d) > most_tasks * threads; });
+  };
+  Sides s{block_bits, block_bits};
+  while (too_many(s)) ++s.superblock_bits;
+  while (cells(s) * enough_nonzeros > static_cast<double>(x.nnz()) && s.superblock_bits < 63 &&
+         all_have({block_bits, s.superblock_bits + 1}, fewest_tasks * threads))
+    ++s.superblock_bits;
+  return s.superblock_bits;
+}
+
 }  // namespace
 
 Sides sides_for(const CooTensor& x, const FormatOptions& options, const Context& context) {
@@ -144,11 +169,7 @@ Sides sides_for(const CooTensor& x, const FormatOptions& options, const Context&
     while (s.block_bits > 1 && std::ldexp(row, s.block_bits) > static_cast<double>(cache_bytes)) --s.block_bits;
   }
   const std::uint64_t longest = x.dims.empty() ? 0 : *std::max_element(x.dims.begin(), x.dims.end());
-  if (s.superblock_bits == 0) {
-    const auto threads = static_cast<std::uint64_t>(context.deterministic ? 16 : context.thread_count());
-    s.superblock_bits = s.block_bits;
-    while (s.ranges(longest) > tasks_per_thread * threads) ++s.superblock_bits;
-  }
+  if (s.superblock_bits == 0) s.superblock_bits = guided_superblock_bits(x, s.block_bits, context);
   if (s.superblock_bits < s.block_bits || s.superblock_bits > 63)
     throw usage_error(fmt::format("hicoo: superblocks of side 2^{} with blocks of side 2^{}; they must be 2^{} to 2^63",
                                   s.superblock_bits, s.block_bits, s.block_bits));

@@ -51,25 +51,37 @@ struct Hicoo {
   [[nodiscard]] std::uint64_t blocks() const { return bptr.size() - 1; }
   [[nodiscard]] std::uint64_t superblocks() const { return lptr.size() - 1; }
 
-  /// Decodes nonzeros [from, to) of one block to places at, at + 1, ... of the rooms. Writes whole groups of `lanes`
-  /// when they fit the rooms.
+  /// Decodes nonzeros [from, to), the first of which lies in the given block, to places at, at + 1, ... of the rooms.
   template <class Index, class Value>
-  void decode_block(std::uint64_t block, std::uint64_t from, std::uint64_t to, std::span<Index* const> rooms,
-                    std::size_t at) const {
+  void decode_run(std::uint64_t block, std::uint64_t from, std::uint64_t to, std::span<Index* const> rooms,
+                  std::size_t at) const {
     const std::size_t order = rooms.size();
-    const Index* corner = typed<Index>(binds) + block * order;
-    const auto count = static_cast<std::size_t>(to - from);
-    const std::uint8_t* offsets = einds.data() + from;
-    const bool whole = at + (count + lanes - 1) / lanes * lanes <= NonzeroBlock<Index, Value>::capacity;
-    for (std::size_t m = 0; m < order; ++m, offsets += tensor_shape.nnz) {
-      const auto base = static_cast<Index>(corner[m] << static_cast<unsigned>(sides.block_bits));
+    const auto bits = static_cast<unsigned>(sides.block_bits);
+    // Whole groups of offsets are widened, those beyond the end are overwritten later: nothing depends on the number of
+    // nonzeros of a block, which is 1 or 2 in a hypersparse tensor.
+    const bool whole = at + (to - from) + lanes <= NonzeroBlock<Index, Value>::capacity;
+    for (std::size_t m = 0; m < order; ++m) {
+      const std::uint8_t* offsets = einds.data() + m * tensor_shape.nnz;
+      const Index* corner = typed<Index>(binds) + block * order + m;
+      const std::uint64_t* end = bptr.data() + block + 1;
       Index* out = rooms[m] + at;
-      if (!whole) {
-        for (std::size_t i = 0; i < count; ++i) out[i] = base + offsets[i];
-        continue;
+      for (std::uint64_t k = from; k < to; ++end, corner += order) {
+        const auto base = static_cast<Index>(*corner << bits);
+        const std::uint64_t stop = std::min(*end, to);
+        if (!whole) {
+          for (; k < stop; ++k) *out++ = base + offsets[k];
+          continue;
+        }
+        const auto count = static_cast<std::size_t>(stop - k);
+        if (count <= 4) {
+          for (std::size_t j = 0; j < 4; ++j) out[j] = base + offsets[k + j];
+        } else {
+          for (std::size_t i = 0; i < count; i += lanes)
+            for (std::size_t j = 0; j < lanes; ++j) out[i + j] = base + offsets[k + i + j];
+        }
+        out += count;
+        k = stop;
       }
-      for (std::size_t i = 0; i < count; i += lanes)
-        for (std::size_t j = 0; j < lanes; ++j) out[i + j] = base + offsets[i + j];
     }
   }
 
@@ -79,12 +91,8 @@ struct Hicoo {
     for (int m = 0; m < tensor_shape.order(); ++m) rooms[static_cast<std::size_t>(m)] = block.index_room(m);
     block.values = typed<Value>(values) + first;
     if (count == 0) return;
-    auto b = static_cast<std::uint64_t>(std::upper_bound(bptr.begin(), bptr.end(), first) - bptr.begin() - 1);
-    for (std::size_t done = 0; done < count; ++b) {
-      const std::uint64_t to = std::min<std::uint64_t>(bptr[b + 1], first + count);
-      decode_block<Index, Value>(b, first + done, to, {rooms.data(), tensor_shape.dims.size()}, done);
-      done = static_cast<std::size_t>(to - first);
-    }
+    const auto b = static_cast<std::uint64_t>(std::upper_bound(bptr.begin(), bptr.end(), first) - bptr.begin() - 1);
+    decode_run<Index, Value>(b, first, first + count, {rooms.data(), tensor_shape.dims.size()}, 0);
   }
 };
 
@@ -107,21 +115,20 @@ class SuperblockReader {
     const Value* values = typed<Value>(hicoo_.values);
     std::size_t filled = 0;
     for (const std::uint64_t s : superblocks) {
-      const std::uint64_t end_block = hicoo_.lptr[s + 1];
-      for (std::uint64_t b = hicoo_.lptr[s]; b < end_block; ++b) {
-        std::uint64_t at = hicoo_.bptr[b];
-        const std::uint64_t end = hicoo_.bptr[b + 1];
-        while (at < end) {
-          const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(end - at, full - filled));
-          hicoo_.decode_block<Index, Value>(b, at, at + some, {rooms_.data(), order_}, filled);
-          std::copy_n(values + at, some, value_room_ + filled);
-          at += some;
-          filled += some;
-          if (filled < full) continue;
-          add(full - ahead_, full);
-          keep_last(full);
-          filled = ahead_;
-        }
+      std::uint64_t b = hicoo_.lptr[s];
+      std::uint64_t at = hicoo_.bptr[b];
+      const std::uint64_t end = hicoo_.bptr[hicoo_.lptr[s + 1]];
+      while (at < end) {
+        const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(end - at, full - filled));
+        hicoo_.decode_run<Index, Value>(b, at, at + some, {rooms_.data(), order_}, filled);
+        std::copy_n(values + at, some, value_room_ + filled);
+        at += some;
+        filled += some;
+        if (filled < full) continue;
+        add(full - ahead_, full);
+        keep_last(full);
+        filled = ahead_;
+        while (at < end && hicoo_.bptr[b + 1] <= at) ++b;
       }
     }
     if (filled > 0) add(filled, filled);
