@@ -16,8 +16,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
 
-/// One pass over the records for C columns. Inputs: number of factors when it is 2 or 3, else 0.
-template <class T, int C, int Inputs>
+/// One pass over the records for C columns. Inputs: number of factors when it is 2, 3 or 4, else 0. Whole: a row is these
+/// C columns and nothing else, so that addresses need no multiplication.
+template <class T, int C, int Inputs, bool Whole>
 struct RecordPass {
   const RecordLoop<T>& l;
   std::uint64_t column;
@@ -28,7 +29,7 @@ struct RecordPass {
   HWY_INLINE void each(const std::uint32_t* record, std::size_t count) const {
     const int inputs = Inputs > 0 ? Inputs : l.inputs;
     const std::size_t words = l.words;
-    const std::uint64_t stride = l.stride;
+    const std::uint64_t stride = Whole ? C : l.stride;
     const std::size_t value_word = l.value_word;
     const std::size_t output_mode = l.output_mode;
     T* HWY_RESTRICT out = l.out + column;
@@ -81,16 +82,21 @@ template <class T>
 struct RecordPasses {
   const RecordLoop<T>& l;
 
-  template <int C, int Inputs>
+  template <int C, int Inputs, bool Whole>
   HWY_INLINE void with(std::uint64_t column) const {
-    const RecordPass<T, C, Inputs> pass{l, column};
+    const RecordPass<T, C, Inputs, Whole> pass{l, column};
     l.runs ? pass.template run<true>() : pass.template run<false>();
+  }
+  template <int C, bool Whole>
+  HWY_INLINE void with_inputs(std::uint64_t column) const {
+    if (l.inputs == 2) return with<C, 2, Whole>(column);
+    if (l.inputs == 3) return with<C, 3, Whole>(column);
+    if (l.inputs == 4) return with<C, 4, Whole>(column);
+    with<C, 0, Whole>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    if (l.inputs == 2) return with<C, 2>(column);
-    if (l.inputs == 3) return with<C, 3>(column);
-    with<C, 0>(column);
+    l.stride == C ? with_inputs<C, true>(column) : with_inputs<C, false>(column);
   }
 };
 
