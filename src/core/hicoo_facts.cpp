@@ -8,9 +8,11 @@
 
 namespace polyad {
 
-HicooFacts hicoo_facts(const CooTensor& x, const Context& context) {
+HicooFacts hicoo_facts(const CooTensor& x, const Context& context, const FormatOptions& options) {
   HicooFacts facts;
-  facts.block_bits = 7;
+  facts.block_bits = options.block_bits > 0 ? options.block_bits : 7;
+  facts.alpha_limit = (32.0 - 8) / (32 + 64.0 / x.order());
+  const auto bits = static_cast<unsigned>(facts.block_bits);
   if (x.nnz() == 0) return facts;
 
   // The coordinates of the blocks, sorted: equal ones are one block.
@@ -19,7 +21,7 @@ HicooFacts hicoo_facts(const CooTensor& x, const Context& context) {
     for (int m = 0; m < v.order; ++m) {
       auto* indices = v.indices[static_cast<std::size_t>(m)];
       cpu::parallel_ranges(context.thread_count(), v.nnz, [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t k = begin; k < end; ++k) indices[k] >>= 7U;
+        for (std::uint64_t k = begin; k < end; ++k) indices[k] >>= bits;
       });
     }
   });
@@ -45,8 +47,10 @@ HicooFacts hicoo_facts(const CooTensor& x, const Context& context) {
       logs += std::log(static_cast<double>(k - begin));
       begin = k;
     }
+    facts.blocks = count;
     facts.alpha_b = static_cast<double>(count) / static_cast<double>(v.nnz);
-    facts.c_b = std::exp(logs / static_cast<double>(count)) / 128;
+    facts.mean_nonzeros = std::exp(logs / static_cast<double>(count));
+    facts.c_b = facts.mean_nonzeros / static_cast<double>(1U << bits);
   });
   return facts;
 }
