@@ -138,8 +138,10 @@ constexpr std::uint64_t most_to_build = 10'000'000;
 /// What the formats take, how the tensor falls into blocks, and what would be chosen.
 void describe_formats(const CooTensor& x, const TensorStatistics& s, const InfoOptions& o, Session& session) {
   const Context& context = session.context();
-  const bool measure = o.measure || (!o.predict && x.nnz() <= most_to_build);
-  const std::vector<StorageRow> rows = session.timed("storage", [&] { return storage_of(x, s, measure, context); });
+  const Measuring measuring = o.measure                              ? Measuring::all
+                              : o.predict || x.nnz() > most_to_build ? Measuring::none
+                                                                     : Measuring::moderate;
+  const std::vector<StorageRow> rows = session.timed("storage", [&] { return storage_of(x, s, measuring, context); });
   session.json()["storage"] = describe(rows);
   print_table(rows, x, session);
   session.json()["hicoo"] = nullptr;

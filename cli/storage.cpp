@@ -9,7 +9,7 @@ namespace polyad::cli {
 namespace {
 
 StorageRow row_of(const CooTensor& x, const TensorStatistics& s, const FormatEntry& format, std::optional<int> mode,
-                  bool build_it, const Context& context) {
+                  Measuring measuring, const Context& context) {
   StorageRow row;
   row.format = format.name;
   row.mode = mode;
@@ -18,6 +18,9 @@ StorageRow row_of(const CooTensor& x, const TensorStatistics& s, const FormatEnt
   try {
     row.predicted = predict_storage(x, s, format.name, options, context);
     row.refused = row.predicted.refusal;
+    // A megabyte more, so that the smallest tensors are measured too.
+    const bool moderate = row.predicted.bytes <= 16.0 * static_cast<double>(x.bytes()) + 1e6;
+    const bool build_it = measuring == Measuring::all || (measuring == Measuring::moderate && moderate);
     if (build_it && row.refused.empty()) row.measured = build(x, format.name, options, context).bytes();
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::limit) throw;
@@ -30,7 +33,7 @@ std::uint64_t rounded(double bytes) { return static_cast<std::uint64_t>(std::llr
 
 }  // namespace
 
-std::vector<StorageRow> storage_of(const CooTensor& x, const TensorStatistics& s, bool build_them,
+std::vector<StorageRow> storage_of(const CooTensor& x, const TensorStatistics& s, Measuring measuring,
                                    const Context& context) {
   std::vector<StorageRow> rows;
   if (x.order() < 2) return rows;
@@ -39,7 +42,7 @@ std::vector<StorageRow> storage_of(const CooTensor& x, const TensorStatistics& s
   for (const FormatEntry& f : formats())
     for (int m = 0; m < (f.mode_specific ? x.order() : 1); ++m) {
       context.report({"measuring storage", rows.size(), total, "structures"});
-      rows.push_back(row_of(x, s, f, f.mode_specific ? std::optional(m) : std::nullopt, build_them, context));
+      rows.push_back(row_of(x, s, f, f.mode_specific ? std::optional(m) : std::nullopt, measuring, context));
     }
   return rows;
 }

@@ -11,6 +11,13 @@
 
 namespace polyad::cli {
 
+/// Which formats to build in order to measure them.
+enum class Measuring : std::uint8_t {
+  none,      ///< predict only
+  moderate,  ///< those that are predicted to stay below 16 times the coordinates: `info` never allocates by dims
+  all,
+};
+
 /// One structure of one format.
 struct StorageRow {
   std::string format;
@@ -20,8 +27,8 @@ struct StorageRow {
   std::string refused;  ///< why it cannot be built
 };
 
-/// Every registered format, per mode where a format is built for one. `build_them`: build each, one after the other.
-[[nodiscard]] std::vector<StorageRow> storage_of(const CooTensor& x, const TensorStatistics& s, bool build_them,
+/// Every registered format, per mode where a format is built for one; built and freed one after the other.
+[[nodiscard]] std::vector<StorageRow> storage_of(const CooTensor& x, const TensorStatistics& s, Measuring measuring,
                                                  const Context& context);
 
 /// For --json.

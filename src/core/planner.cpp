@@ -67,7 +67,7 @@ Choice choose_format(const CooTensor& x, const TensorStatistics* statistics_of_x
                                        readable_bytes(static_cast<std::uint64_t>(*bytes) + used - limit))
                          : fmt::format("; {} cannot hold this tensor", c.format);
   }
-  return {"coo", fmt::format("{}; no other format fits{}", fibres, passed_over)};
+  return {"coo", fibres + (passed_over.empty() ? "; this build has no other format to take" : passed_over)};
 }
 
 }  // namespace polyad

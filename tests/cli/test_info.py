@@ -33,11 +33,12 @@ def storage():
 
 
 def blocks():
-    # Blocks of 128: nonzeros 1 and 2 in one, 3 in another, 4 to 7 in a third. Geometric mean of 2, 1, 4 is 2.
-    write("b.tns", "1 1 1 1\n128 128 128 1\n129 1 1 1\n300 300 300 1\n301 300 300 1\n302 300 300 1\n303 300 300 1\n")
+    # For blocks of side 4 to 256: nonzeros 1 and 2 in one, 3 in another, 4 to 7 in a third. Geometric mean of 2, 1, 4: 2.
+    write("b.tns", "1 1 1 1\n2 2 2 1\n1001 1 1 1\n" + "".join(f"{2001 + i} 1 1 1\n" for i in range(4)))
     found = run("info", "b.tns", "--json", "-").json["hicoo"]
-    equal(found["block"], 128, "hicoo.block")
-    check(abs(found["alpha_b"] - 3 / 7) < 1e-12 and abs(found["c_b"] - 2 / 128) < 1e-12, "hicoo: alpha_b and c_b", found)
+    check(found["block"] in (4, 8, 16, 32, 64, 128, 256), "hicoo.block", found)
+    check(abs(found["alpha_b"] - 3 / 7) < 1e-12 and abs(found["c_b"] * found["block"] - 2) < 1e-12,
+          "hicoo: alpha_b and c_b", found)
 
 
 def choice():
