@@ -19,8 +19,8 @@ struct TtvOptions {
   std::string format = "auto";
 };
 
-/// One product pays for no structure: multiplying coordinates and sorting the products takes about as long as building
-/// a format for the mode does.
+/// One product pays for no structure. 10 M nonzeros like deli, mode 1, f32, seconds of one thread to build and to
+/// multiply: coo 0.11 + 0.33, cfb 0.45 + 0.20, hocfs-csr 0.57 + 0.17.
 constexpr std::string_view automatic_format = "coo";
 
 /// How many sums are printed when they are not written.

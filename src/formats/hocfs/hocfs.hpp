@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/format.hpp"
-#include "formats/hocfs/fibre_tree.hpp"
+#include "formats/hocfs/slices.hpp"
 
 namespace polyad {
 
@@ -59,7 +59,7 @@ struct HocfsEll {
   };
 
   TensorShape tensor_shape;
-  FibreTree tree;
+  SlicesOfSlices tree;
   Offsets slice_elements;  // [innermost slices + 1] Ap: where a slice begins
   IndexBuffer indices;     // [elements] Aj, padding all bits set
   ValueBuffer values;      // [elements] Av, padding 0

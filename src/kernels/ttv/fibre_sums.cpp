@@ -40,9 +40,8 @@ HWY_INLINE bool gathers(std::uint64_t length) {
   return Gather<Index, T>::possible && (sizeof(T) == 8 || length <= std::uint64_t{1} << 31U);
 }
 
-/// Fibres shorter than this are summed one by one: setting up vectors and adding their lanes costs as much as about
-/// this many multiplications.
-inline constexpr std::uint64_t short_fibre = 24;
+/// Fibres shorter than this are summed one by one: they do not fill two f32 vectors of 512 bits.
+inline constexpr std::uint64_t short_fibre = 32;
 
 template <class Index, class T>
 HWY_INLINE T dot(const Index* indices, const T* values, const T* vector, std::uint64_t n, bool gather) {

@@ -37,7 +37,7 @@ TEST(Hocfs, SlicesRunOverTheNextMode) {
 TEST(HocfsCsr, HasTheSlicesOfExampleA) {
   const CooTensor x = example_a();
   const HocfsCsr h = HocfsCsr::build(x, for_mode(2), {});
-  const FibreTree& tree = h.parts.tree;
+  const SlicesOfSlices& tree = h.parts.tree;
   ASSERT_EQ(tree.levels(), 1U);
   EXPECT_EQ(from_one(tree.slice_ids[0], 0, tree.inner_slices()), (Numbers{1, 3, 4}));
   const std::vector<Numbers> fibres = {{1, 2, 3, 4, 5}, {1, 2, 3, 4}, {1, 2, 3, 5}};

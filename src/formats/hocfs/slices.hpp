@@ -19,7 +19,7 @@ namespace polyad {
 
 /// Slices and fibres without the nonzeros. Algorithm 2 takes slices of slices until order 3 remains, so a tensor of
 /// order N has N - 2 levels of slices; a matrix has none.
-struct FibreTree {
+struct SlicesOfSlices {
   std::vector<int> modes;              // [order], see hocfs_modes
   std::vector<IndexBuffer> slice_ids;  // [order - 2][slices of the level] No
   std::vector<Offsets> slice_begins;   // [order - 2][slices + 1] first slice of the next level or fibre: sums of num
@@ -94,7 +94,7 @@ struct FibreTree {
 
 /// Sorted nonzeros cut into slices and fibres; what both formats begin with.
 struct SortedFibres {
-  FibreTree tree;
+  SlicesOfSlices tree;
   Offsets begins;       // [fibres + 1] Ap
   IndexBuffer indices;  // [nnz] Aj
   ValueBuffer values;   // [nnz] Av
@@ -102,7 +102,7 @@ struct SortedFibres {
 
 [[nodiscard]] SortedFibres sorted_fibres(const CooTensor& x, int mode, const Context& context);
 
-/// Slices (of all levels) and fibres, and the bytes of a FibreTree, without building it.
+/// Slices (of all levels) and fibres, and the bytes of a SlicesOfSlices, without building it.
 struct FibreTreeSize {
   double slices = 0;
   double fibres = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "formats/hocfs/fibre_tree.hpp"
+#include "formats/hocfs/slices.hpp"
 
 #include <numeric>
 
@@ -16,7 +16,7 @@ std::vector<int> hocfs_modes(int order, int mode) {
   return modes;
 }
 
-std::uint64_t FibreTree::bytes() const {
+std::uint64_t SlicesOfSlices::bytes() const {
   const auto bytes_of_array = [](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); };
   std::uint64_t sum = std::visit(bytes_of_array, fibre_ids);
   for (const IndexBuffer& b : slice_ids) sum += std::visit(bytes_of_array, b);
