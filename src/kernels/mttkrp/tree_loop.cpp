@@ -28,8 +28,10 @@ struct Bottom {
   const T* values;
   std::uint64_t stride;
   std::uint64_t column;
+  bool short_fibres;
 
-  HWY_INLINE Bottom(const TreeLoop<T>& l, std::uint64_t at) : values(l.values), stride(l.stride), column(at) {
+  HWY_INLINE Bottom(const TreeLoop<T>& l, std::uint64_t at)
+      : values(l.values), stride(l.stride), column(at), short_fibres(l.short_fibres) {
     for (std::size_t h = 0; h < Heights; ++h) levels[h] = l.levels[h];
   }
 
@@ -52,6 +54,15 @@ struct Bottom {
     return std::max(levels[H].pointers[node], levels[H - 1].begin);
   }
 
+  /// total += x * row if the condition holds, without a branch.
+  static HWY_INLINE void add_if(bool condition, T x, const T* HWY_RESTRICT row, Row& total) {
+    const typename Row::D d;
+    const auto mask = hn::FirstN(d, condition ? hn::Lanes(d) : 0);
+    const auto s = hn::Set(d, x);
+    for (int i = 0; i < Row::vectors; ++i)
+      total.v[i] = hn::IfThenElse(mask, hn::MulAdd(s, hn::LoadU(d, row + i * Row::lanes), total.v[i]), total.v[i]);
+  }
+
   /// Sum over nodes begin .. end (at least one) of height H of what hangs from them: row * sum of the children.
   template <int H>
   HWY_INLINE Row sum(std::uint32_t begin, std::uint32_t end) const {
@@ -59,7 +70,14 @@ struct Bottom {
       prefetch<0>(begin);
       Row total = Row::all(values[begin]);
       total.times(row<0>(begin));
-      for (std::uint32_t z = begin + 1; z < end; ++z) {
+      std::uint32_t z = begin + 1;
+      if (short_fibres) {
+        const std::uint32_t second = std::min(z, levels[0].last);
+        prefetch<0>(second);
+        add_if(z < end, values[second], row<0>(second), total);
+        ++z;
+      }
+      for (; z < end; ++z) {
         prefetch<0>(z);
         total.add_scaled(values[z], row<0>(z));
       }

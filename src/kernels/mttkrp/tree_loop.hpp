@@ -39,7 +39,8 @@ struct TreeLoop {
   const T* values = nullptr;                   // [leaves]
   std::uint64_t stride = 0;                    // of factors and output
   std::uint64_t cols = 0;                      // <= stride: columns that matter
-  bool once = false;  // every output row comes once per chunk: it is stored, what was there does not matter
+  bool once = false;          // every output row comes once per chunk: it is stored, what was there does not matter
+  bool short_fibres = false;  // fibres of one and of more nonzeros alternate: do two at a time without asking
   Sink<T> sink;
 };
 
@@ -74,6 +75,9 @@ struct TreePlan {
       at.prefetched = (is_output ? r.out.bytes() : r.factors[mode].bytes()) >= worth_prefetching;
     }
     loop.values = typed<T>(tree.values);
+    const double fibre_length =
+        static_cast<double>(tree.nnz()) / static_cast<double>(std::max<std::uint64_t>(1, tree.nodes(loop.order - 2)));
+    loop.short_fibres = fibre_length > 1.2 && fibre_length < 3;
     loop.stride = r.stride();
     loop.cols = r.out.cols();
   }
