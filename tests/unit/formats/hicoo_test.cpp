@@ -95,7 +95,7 @@ TEST(Hicoo, TakesWhatThePredictionSays) {
   for (const auto& dims : shapes)
     for (const std::uint64_t nnz : {0U, 1U, 40000U})
       for (const int threads : {1, 3})
-        for (const auto& [block, superblock] : {std::pair{0, 0}, {3, 20}, {8, 0}, {1, 62}}) {
+        for (const auto& [block, superblock] : {std::pair{0, 0}, {3, 30}, {8, 0}, {1, 62}}) {
           Context context;
           context.threads = threads;
           FormatOptions options;
