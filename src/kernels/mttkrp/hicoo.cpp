@@ -31,7 +31,7 @@ void run_scheduled(const MttkrpRequest<T>& r) {
       const int team = static_cast<int>(std::min(static_cast<std::uint64_t>(r.threads()), schedule.independent));
       cpu::run_team(team, [&](int, int) {
         NonzeroBlock<Index, T> block(r.order());
-        SuperblockReader<Index, T> reader(hicoo, block, prefetch_distance);
+        HicooReader<Index, T> reader(hicoo, block, prefetch_distance);
         for (std::uint64_t t = next.fetch_add(1); t < schedule.independent; t = next.fetch_add(1))
           reader.read(schedule.of_range(tasks[t]), [&](std::size_t count, std::size_t available) {
             add_nonzeros(plan.over(block, r.mode, count, available, sink));
@@ -55,7 +55,11 @@ void run_privatised(const MttkrpRequest<T>& r) {
       cpu::run_team(threads, [&](int rank, int size) {
         NonzeroBlock<Index, T> block(r.order());
         const cpu::Share s = cpu::share_of(r.nnz(), rank, size);
-        add_range(hicoo, r.mode, plan, s.begin, s.end, r.nnz(), output.sink(rank), block);
+        const Sink<T> sink = output.sink(rank);
+        HicooReader<Index, T>(hicoo, block, prefetch_distance)
+            .read(s.begin, s.end, [&](std::size_t count, std::size_t available) {
+              add_nonzeros(plan.over(block, r.mode, count, available, sink));
+            });
       });
       output.finish();
     }
