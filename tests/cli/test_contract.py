@@ -9,7 +9,7 @@ import re
 from harness import (DIMS, GOOD, MB, ROWS, WORK, check, equal, finish, folder, is_sentence, listing, refused, run,
                      splatt, text, write)
 
-VERBS = ["info", "check", "convert", "generate", "mttkrp", "bench", "list"]
+VERBS = ["info", "check", "convert", "generate", "mttkrp", "ttv", "bench", "list"]
 WHAT = ["formats", "kernels", "solvers", "backends", "devices", "dialects"]
 # One good call of every verb, with room for more options.
 CALLS = {"info": ["info", "x.tns"], "check": ["check", "x.tns"], "convert": ["convert", "x.tns", "y.ptn"],

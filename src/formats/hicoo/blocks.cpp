@@ -116,7 +116,7 @@ BlockCounts count_by_order(const CooTensor& x, const BitLayout& layout, const Si
     BlockCounts counts;
     const auto differ = [&](std::uint64_t a, std::uint64_t b, int bits) {
       for (std::size_t m = 0; m < v.dims.size(); ++m)
-        if ((v.indices[m][a] ^ v.indices[m][b]) >> static_cast<unsigned>(bits) != 0) return true;
+        if ((std::uint64_t{v.indices[m][a]} ^ v.indices[m][b]) >> static_cast<unsigned>(bits) != 0) return true;
       return false;
     };
     std::uint64_t first = 0;

@@ -96,55 +96,69 @@ struct Hicoo {
   }
 };
 
-/// Reads the nonzeros of some superblocks, in their order, piece by piece. The pieces do not end where superblocks do:
-/// in a hypersparse tensor those have a handful of nonzeros.
+/// Reads nonzeros piece by piece into a NonzeroBlock, walking along the blocks. Calls add(count, available) for every
+/// piece: `count` nonzeros to add and perhaps some after them, so that the rows they need can be requested ahead.
 template <class Index, class Value>
-class SuperblockReader {
+class HicooReader {
  public:
-  /// \param ahead nonzeros that a piece has beyond those it counts; they come again in the next piece
-  SuperblockReader(const Hicoo& hicoo, NonzeroBlock<Index, Value>& block, std::size_t ahead)
-      : hicoo_(hicoo), order_(hicoo.tensor_shape.dims.size()), ahead_(ahead) {
+  /// \param ahead so many nonzeros after those to add
+  HicooReader(const Hicoo& hicoo, NonzeroBlock<Index, Value>& block, std::size_t ahead)
+      : hicoo_(hicoo), block_(block), order_(hicoo.tensor_shape.dims.size()), ahead_(ahead) {
     for (std::size_t m = 0; m < order_; ++m) rooms_[m] = block.index_room(static_cast<int>(m));
-    value_room_ = block.value_room();
   }
 
-  /// Calls add(count, available) for the pieces of a list of superblocks.
+  /// Nonzeros [begin, end), in place.
+  template <class Add>
+  void read(std::uint64_t begin, std::uint64_t end, const Add& add) {
+    const auto& bptr = hicoo_.bptr;
+    auto b = static_cast<std::uint64_t>(std::upper_bound(bptr.begin(), bptr.end(), begin) - bptr.begin() - 1);
+    while (begin < end) {
+      const std::uint64_t count = std::min<std::uint64_t>(end - begin, full - ahead_);
+      const std::uint64_t available = std::min<std::uint64_t>(hicoo_.tensor_shape.nnz - begin, count + ahead_);
+      hicoo_.decode_run<Index, Value>(b, begin, begin + available, {rooms_.data(), order_}, 0);
+      block_.values = typed<Value>(hicoo_.values) + begin;
+      add(static_cast<std::size_t>(count), static_cast<std::size_t>(available));
+      begin += count;
+      while (begin < end && bptr[b + 1] <= begin) ++b;
+    }
+  }
+
+  /// The superblocks of a list, in its order. Large ones are read in place; small ones, which have a handful of
+  /// nonzeros in a hypersparse tensor, are collected until they fill a piece.
   template <class Add>
   void read(std::span<const std::uint64_t> superblocks, const Add& add) {
-    constexpr std::size_t full = NonzeroBlock<Index, Value>::capacity - Hicoo::lanes;
-    const Value* values = typed<Value>(hicoo_.values);
     std::size_t filled = 0;
+    const auto flush = [&] {
+      if (filled > 0) add(filled, filled);
+      filled = 0;
+    };
     for (const std::uint64_t s : superblocks) {
-      std::uint64_t b = hicoo_.lptr[s];
-      std::uint64_t at = hicoo_.bptr[b];
+      const std::uint64_t first_block = hicoo_.lptr[s];
+      const std::uint64_t begin = hicoo_.bptr[first_block];
       const std::uint64_t end = hicoo_.bptr[hicoo_.lptr[s + 1]];
-      while (at < end) {
-        const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(end - at, full - filled));
-        hicoo_.decode_run<Index, Value>(b, at, at + some, {rooms_.data(), order_}, filled);
-        std::copy_n(values + at, some, value_room_ + filled);
-        at += some;
-        filled += some;
-        if (filled < full) continue;
-        add(full - ahead_, full);
-        keep_last(full);
-        filled = ahead_;
-        while (at < end && hicoo_.bptr[b + 1] <= at) ++b;
+      const auto count = static_cast<std::size_t>(end - begin);
+      if (end - begin >= full) {
+        flush();
+        read(begin, end, add);
+        continue;
       }
+      if (filled + count > full) flush();
+      Value* values = block_.value_room();
+      hicoo_.decode_run<Index, Value>(first_block, begin, end, {rooms_.data(), order_}, filled);
+      for (std::size_t i = 0; i < count; ++i) values[filled + i] = typed<Value>(hicoo_.values)[begin + i];
+      filled += count;
     }
-    if (filled > 0) add(filled, filled);
+    flush();
   }
 
  private:
-  void keep_last(std::size_t filled) {
-    for (std::size_t m = 0; m < order_; ++m) std::copy_n(rooms_[m] + filled - ahead_, ahead_, rooms_[m]);
-    std::copy_n(value_room_ + filled - ahead_, ahead_, value_room_);
-  }
+  static constexpr std::size_t full = NonzeroBlock<Index, Value>::capacity - Hicoo::lanes;
 
   const Hicoo& hicoo_;
+  NonzeroBlock<Index, Value>& block_;
   std::size_t order_;
   std::size_t ahead_;
   std::array<Index*, max_order> rooms_ = {};
-  Value* value_room_ = nullptr;
 };
 
 }  // namespace polyad

@@ -3,7 +3,7 @@
 #include "formats/alto/alto.hpp"
 
 #include "kernels/mttkrp/key_loop.hpp"
-#include "kernels/mttkrp/nonzero_loop.hpp"
+#include "kernels/mttkrp/local_plan.hpp"
 
 namespace polyad {
 
@@ -114,9 +114,7 @@ void run_ordered(const MttkrpRequest<T>& r) {
   const auto& alto = *get_if<Alto>(r.tensor);
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
-      LoopPlan<Index, T> plan(r);
-      NonzeroBlock<Index, T> sample(r.order());
-      plan.loop.runs = rows_come_in_runs(alto, r.mode, r.nnz(), sample);
+      const auto plan = local_plan<Index, T>(r, alto);
       const bool by_keys = sizeof(Index) == 4 && alto.key_words == 1 && alto.layout.native() && !plan.loop.runs;
       const int parts = static_cast<int>(
           std::min(static_cast<std::uint64_t>(r.threads()), std::max<std::uint64_t>(alto.segments(), 1)));

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "kernels/mttkrp/nonzero_loop.hpp"
+#include "kernels/mttkrp/local_plan.hpp"
 
 namespace polyad {
 
@@ -19,9 +19,7 @@ void run_scheduled(const MttkrpRequest<T>& r) {
   if (r.nnz() == 0) return;
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
-      LoopPlan<Index, T> plan(r);
-      NonzeroBlock<Index, T> sample(r.order());
-      plan.loop.runs = rows_come_in_runs(hicoo, r.mode, r.nnz(), sample);
+      const auto plan = local_plan<Index, T>(r, hicoo);
       std::vector<std::uint64_t> tasks(schedule.ranges());
       std::iota(tasks.begin(), tasks.end(), std::uint64_t{0});
       std::stable_sort(tasks.begin(), tasks.end(),
@@ -33,7 +31,7 @@ void run_scheduled(const MttkrpRequest<T>& r) {
       const int team = static_cast<int>(std::min(static_cast<std::uint64_t>(r.threads()), schedule.independent));
       cpu::run_team(team, [&](int, int) {
         NonzeroBlock<Index, T> block(r.order());
-        SuperblockReader<Index, T> reader(hicoo, block, prefetch_distance);
+        HicooReader<Index, T> reader(hicoo, block, prefetch_distance);
         for (std::uint64_t t = next.fetch_add(1); t < schedule.independent; t = next.fetch_add(1))
           reader.read(schedule.of_range(tasks[t]), [&](std::size_t count, std::size_t available) {
             add_nonzeros(plan.over(block, r.mode, count, available, sink));
@@ -50,16 +48,18 @@ void run_privatised(const MttkrpRequest<T>& r) {
   const auto& hicoo = *get_if<Hicoo>(r.tensor);
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
-      LoopPlan<Index, T> plan(r);
-      NonzeroBlock<Index, T> sample(r.order());
-      plan.loop.runs = rows_come_in_runs(hicoo, r.mode, r.nnz(), sample);
+      const auto plan = local_plan<Index, T>(r, hicoo);
       const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
       const int threads = std::min(r.threads(), useful);
       const SharedOutput<T> output(r, threads, r.nnz());
       cpu::run_team(threads, [&](int rank, int size) {
         NonzeroBlock<Index, T> block(r.order());
         const cpu::Share s = cpu::share_of(r.nnz(), rank, size);
-        add_range(hicoo, r.mode, plan, s.begin, s.end, r.nnz(), output.sink(rank), block);
+        const Sink<T> sink = output.sink(rank);
+        HicooReader<Index, T>(hicoo, block, prefetch_distance)
+            .read(s.begin, s.end, [&](std::size_t count, std::size_t available) {
+              add_nonzeros(plan.over(block, r.mode, count, available, sink));
+            });
       });
       output.finish();
     }
@@ -85,7 +85,8 @@ Answer ask_scheduled(const MttkrpQuestion& q) {
   // What the rule leaves out: the heaviest range bounds the time, and its thread works while the others wait.
   const auto nnz = static_cast<double>(std::max<std::uint64_t>(q.tensor.shape().nnz, 1));
   const double bound = static_cast<double>(schedule.heaviest) * q.threads() / nnz;
-  return can(row_cost(q) * std::max(1.0, bound),
+  // Superblocks of a range lie apart: 1.2 to 1.4 times the time of one stream, measured with 2 threads.
+  return can(1.3 * row_cost(q) * std::max(1.0, bound),
              fmt::format("{} independent ranges of rows, no shared output", schedule.independent));
 }
 
@@ -96,9 +97,10 @@ Answer ask_privatised(const MttkrpQuestion& q) {
   // Clearing, adding and reading a private number: 3 passes over its bytes at 10 GB/s.
   const double copies = static_cast<double>(q.rows()) * static_cast<double>(padded_columns(q.rank)) *
                         (q.threads() - 1) * static_cast<double>(bytes_of(q.tensor.shape().precision)) * 0.3;
-  return can(1.1 * row_cost(q) + copies,
-             fmt::format("only {} independent ranges of rows for {} threads, the longest with {} superblocks",
-                         schedule.independent, q.threads(), schedule.iterations));
+  return can(
+      row_cost(q) + copies,
+      fmt::format("private outputs cost less than {} independent ranges of rows, the longest with {} superblocks",
+                  schedule.independent, schedule.iterations));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ CooTensor run_hocsr(const TtvRequest& r) {
   return y;
 }
 
-/// Where a FibreTree writes the indices of its fibres in a result: by mode of the tensor.
+/// Where the slices of slices write the indices of its fibres in a result: by mode of the tensor.
 template <class Index>
 std::array<Index*, max_order> by_tensor_mode(CooTensor& y, int mode, std::uint64_t at) {
   std::array<Index*, max_order> out = {};
