@@ -50,6 +50,7 @@ void run_remapping(const MttkrpRequest<T>& r) {
         loop.records = records + first * flycoo.record_bytes;
         loop.count = count;
         loop.available = static_cast<std::size_t>(std::min<std::uint64_t>(count + 32, r.nnz() - first));
+        // A look at the start of the shard: do neighbours share the output row? Depends on the order only.
         const auto* rows = reinterpret_cast<const std::uint32_t*>(loop.records) + loop.output_mode;
         std::size_t changes = 0;
         const std::size_t sample = std::min<std::size_t>(count, 32);
