@@ -64,19 +64,18 @@ void distribute_coordinates(const CooView<FromIndex, FromValue>& v, Flycoo& f, s
   counts_to_places(places.data(), static_cast<std::uint64_t>(team), map.count());
   std::byte* to = f.other_records();
   cpu::run_team(team, [&](int rank, int size) {
-    with_appender(map.count(), f.record_bytes, [&](auto&& appender) {
-      const cpu::Share s = cpu::share_of(v.nnz, rank, size);
-      appender.begin(to, row(rank));
-      std::vector<std::byte> record(f.record_bytes);
-      for (std::uint64_t k = s.begin; k < s.end; ++k) {
-        for (std::size_t m = 0; m < f.modes.size(); ++m) {
-          const auto index = static_cast<Index>(v.indices[m][k]);
-          std::memcpy(record.data() + m * sizeof(Index), &index, sizeof(Index));
-        }
-        std::memcpy(record.data() + f.value_offset(), v.values + k, sizeof(Value));
-        appender.append(map(v.indices[mode][k]), record.data());
+    const cpu::Share s = cpu::share_of(v.nnz, rank, size);
+    Destinations destinations(map, static_cast<int>(mode), f.record_bytes);
+    destinations.begin(to, row(rank));
+    std::vector<std::byte> record(f.record_bytes);
+    for (std::uint64_t k = s.begin; k < s.end; ++k) {
+      for (std::size_t m = 0; m < f.modes.size(); ++m) {
+        const auto index = static_cast<Index>(v.indices[m][k]);
+        std::memcpy(record.data() + m * sizeof(Index), &index, sizeof(Index));
       }
-    });
+      std::memcpy(record.data() + f.value_offset(), v.values + k, sizeof(Value));
+      move_records<Index>(record.data(), 1, destinations);
+    }
   });
   f.current = 1 - f.current;
   f.mode = static_cast<int>(mode);
@@ -139,11 +138,22 @@ std::uint64_t Flycoo::bytes() const {
 
 void Flycoo::bring_to(int m, const Context& context) {
   while (mode != m) {
-    const auto nothing = [](auto&&...) {};
-    if (tensor_shape.index_width() == IndexWidth::u32) {
-      advance<std::uint32_t>(context, nothing, nothing);
+    const std::byte* from = records();
+    const auto move = [&]<class Index, std::size_t Bytes>() {
+      advance(
+          context, [](std::uint32_t) {},
+          [&](std::uint64_t first, std::size_t count, Destinations& to) {
+            move_records<Index, Bytes>(from + first * record_bytes, count, to);
+          });
+    };
+    if (tensor_shape.index_width() == IndexWidth::u64) {
+      move.template operator()<std::uint64_t, 0>();
+    } else if (record_bytes == 16) {
+      move.template operator()<std::uint32_t, 16>();
+    } else if (record_bytes == 20) {
+      move.template operator()<std::uint32_t, 20>();
     } else {
-      advance<std::uint64_t>(context, nothing, nothing);
+      move.template operator()<std::uint32_t, 0>();
     }
   }
 }

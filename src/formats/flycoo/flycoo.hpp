@@ -3,6 +3,7 @@
 /// computing one mode also writes the nonzeros in the order that the next mode needs, into a second buffer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -52,40 +53,27 @@ struct Flycoo {
   }
 
   /// One step of the cycle of orders, from `mode` to the next. Every super-shard is handled by one thread, in shards:
-  /// on_super_shard(super_shard, rank), then on_shard(first, count, rank) for each shard before its records move on.
-  template <class Index, class OnSuperShard, class OnShard>
+  /// on_super_shard(super_shard), then on_shard(first, count, destinations) for each shard, which moves its records.
+  template <class OnSuperShard, class OnShard>
   void advance(const Context& context, const OnSuperShard& on_super_shard, const OnShard& on_shard) {
     const Mode& from = partition(mode);
-    const Mode& to = partition(next_mode());
-    const auto next = static_cast<std::size_t>(next_mode());
-    const std::byte* source = records();
+    const int next = next_mode();
+    const SuperShardMap& to = partition(next).map;
     std::byte* destination = other_records();
     std::atomic<std::size_t> taken{0};
     const auto team = std::min<std::uint64_t>(static_cast<std::uint64_t>(context.thread_count()), from.map.count());
-    cpu::run_team(static_cast<int>(team), [&](int rank, int) {
-      with_appender(to.map.count(), record_bytes, [&](auto&& appender) {
-        const std::size_t size = appender.size();
-        const SuperShardMap target = to.map;
-        for (std::size_t i = taken.fetch_add(1); i < from.schedule.size(); i = taken.fetch_add(1)) {
-          const std::uint32_t s = from.schedule[i];
-          on_super_shard(s, rank);
-          appender.begin(destination, from.start.data() + s * to.map.count());
-          for (std::uint64_t first = from.begin[s]; first < from.begin[s + 1]; first += shard_nonzeros) {
-            const auto count =
-                static_cast<std::size_t>(std::min<std::uint64_t>(shard_nonzeros, from.begin[s + 1] - first));
-            on_shard(first, count, rank);
-            const std::byte* record = source + first * size;
-            for (std::size_t k = 0; k < count; ++k, record += size) {
-              Index index = 0;
-              std::memcpy(&index, record + next * sizeof(Index), sizeof(Index));
-              appender.append(static_cast<std::size_t>(target(index)), record);
-            }
-          }
-        }
-      });
+    cpu::run_team(static_cast<int>(team), [&](int, int) {
+      Destinations destinations(to, next, record_bytes);
+      for (std::size_t i = taken.fetch_add(1); i < from.schedule.size(); i = taken.fetch_add(1)) {
+        const std::uint32_t s = from.schedule[i];
+        on_super_shard(s);
+        destinations.begin(destination, from.start.data() + s * to.count());
+        for (std::uint64_t first = from.begin[s]; first < from.begin[s + 1]; first += shard_nonzeros)
+          on_shard(first, static_cast<std::size_t>(std::min(shard_nonzeros, from.begin[s + 1] - first)), destinations);
+      }
     });
     current = 1 - current;
-    mode = static_cast<int>(next);
+    mode = next;
   }
 
   /// Steps on without computing until the order is the one of mode m.

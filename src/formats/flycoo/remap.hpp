@@ -7,51 +7,50 @@
 #include <cstring>
 #include <vector>
 
+#include "formats/flycoo/parameters.hpp"
+
 namespace polyad {
 
-/// One thread's way to append records to many places. Plain stores: collecting whole lines per target and writing them
-/// past the caches took 2.8 ns a record instead of 1.4 (20 M records, 2 threads, 4 targets), with 160 targets 1.3 times
-/// as long.
-///
-/// RecordBytes: the size of a record when known at compile time; else 0.
-template <std::size_t RecordBytes>
-class Appender {
+/// Where one thread's records go. Plain stores: collecting whole lines per target and writing them past the caches took
+/// 2.8 ns a record instead of 1.4 (20 M records, 2 threads, 4 targets), with 160 targets 1.3 times as long.
+class Destinations {
  public:
-  Appender(std::size_t targets, std::size_t record_bytes)
-      : record_bytes_(RecordBytes > 0 ? RecordBytes : record_bytes), next_(targets) {}
+  /// \param next_mode the mode that the records are being ordered for
+  Destinations(const SuperShardMap& map, int next_mode, std::size_t record_bytes)
+      : map_(map), mode_(static_cast<std::size_t>(next_mode)), record_bytes_(record_bytes), next_(map.count()) {}
 
-  /// Where the next records go: record number start[t] of `to` for target t.
+  /// The next records go to record number start[t] of `to` and on, for super-shard t.
   void begin(std::byte* to, const std::uint64_t* start) {
-    for (std::size_t t = 0; t < next_.size(); ++t) next_[t] = to + start[t] * size();
+    for (std::size_t t = 0; t < next_.size(); ++t) next_[t] = to + start[t] * record_bytes_;
   }
 
-  void append(std::size_t target, const std::byte* record) {
-    std::byte*& at = next_[target];
-    std::memcpy(at, record, size());
-    at += size();
-  }
-
-  [[nodiscard]] std::size_t size() const noexcept { return RecordBytes > 0 ? RecordBytes : record_bytes_; }
+  [[nodiscard]] const SuperShardMap& map() const noexcept { return map_; }
+  [[nodiscard]] std::size_t mode() const noexcept { return mode_; }
+  [[nodiscard]] std::size_t record_bytes() const noexcept { return record_bytes_; }
+  /// Per super-shard, where its next record goes.
+  [[nodiscard]] std::byte** next() noexcept { return next_.data(); }
 
  private:
+  SuperShardMap map_;
+  std::size_t mode_;
   std::size_t record_bytes_;
-  std::vector<std::byte*> next_;  // [targets]
+  std::vector<std::byte*> next_;  // [super-shards]
 };
 
-/// Calls f with an Appender for records of that size: those of orders 2 to 5 have code of their own.
-template <class F>
-void with_appender(std::size_t targets, std::size_t record_bytes, const F& f) {
-  switch (record_bytes) {
-    case 12:
-      return f(Appender<12>(targets, record_bytes));
-    case 16:
-      return f(Appender<16>(targets, record_bytes));
-    case 20:
-      return f(Appender<20>(targets, record_bytes));
-    case 24:
-      return f(Appender<24>(targets, record_bytes));
-    default:
-      return f(Appender<0>(targets, record_bytes));
+/// Appends records. RecordBytes: their size when known at compile time, else 0.
+template <class Index, std::size_t RecordBytes = 0>
+void move_records(const std::byte* record, std::size_t count, Destinations& to) {
+  // Copies: bytes that are stored may alias any member.
+  const SuperShardMap map = to.map();
+  const std::size_t mode = to.mode();
+  const std::size_t bytes = RecordBytes > 0 ? RecordBytes : to.record_bytes();
+  std::byte** next = to.next();
+  for (std::size_t k = 0; k < count; ++k, record += bytes) {
+    Index index = 0;
+    std::memcpy(&index, record + mode * sizeof(Index), sizeof(Index));
+    std::byte*& place = next[map(index)];
+    std::memcpy(place, record, bytes);
+    place += bytes;
   }
 }
 

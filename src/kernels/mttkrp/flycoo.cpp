@@ -41,14 +41,16 @@ void run_remapping(const MttkrpRequest<T>& r) {
   const RecordLoop<T> plan = loop_for(r, flycoo);
   const Flycoo::Mode& mode = flycoo.partition(r.mode);
   const std::byte* records = flycoo.records();
-  flycoo.template advance<std::uint32_t>(
+  flycoo.advance(
       r.context,
-      [&](std::uint32_t s, int) { std::fill(r.out.row(mode.first_row[s]), r.out.row(mode.first_row[s + 1]), T{0}); },
-      [&](std::uint64_t first, std::size_t count, int) {
+      [&](std::uint32_t s) { std::fill(r.out.row(mode.first_row[s]), r.out.row(mode.first_row[s + 1]), T{0}); },
+      [&](std::uint64_t first, std::size_t count, Destinations& destinations) {
         RecordLoop<T> loop = plan;
+        loop.destinations = &destinations;
         loop.records = records + first * flycoo.record_bytes;
         loop.count = count;
         loop.available = static_cast<std::size_t>(std::min<std::uint64_t>(count + 32, r.nnz() - first));
+        // A look at the start of the shard: do neighbours share the output row? Depends on the order only.
         const auto* rows = reinterpret_cast<const std::uint32_t*>(loop.records) + loop.output_mode;
         std::size_t changes = 0;
         const std::size_t sample = std::min<std::size_t>(count, 32);

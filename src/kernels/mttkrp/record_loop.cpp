@@ -16,9 +16,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
 
-/// One pass over the records for C columns. Inputs: number of factors when it is 2, 3 or 4, else 0. Whole: a row is these
-/// C columns and nothing else, so that addresses need no multiplication.
-template <class T, int C, int Inputs, bool Whole>
+/// One pass over the records for C columns. Inputs: number of factors when it is 2 or 3, else 0. Whole: a row is these
+/// C columns and nothing else, so that addresses need no multiplication. Moving: this pass also moves the records.
+template <class T, int C, int Inputs, bool Whole, bool Moving>
 struct RecordPass {
   const RecordLoop<T>& l;
   std::uint64_t column;
@@ -28,7 +28,8 @@ struct RecordPass {
   template <bool Ahead, bool Runs>
   HWY_INLINE void each(const std::uint32_t* record, std::size_t count) const {
     const int inputs = Inputs > 0 ? Inputs : l.inputs;
-    const std::size_t words = l.words;
+    constexpr std::size_t known_words = Inputs > 0 ? Inputs + 1 + sizeof(T) / 4 : 0;
+    const std::size_t words = Inputs > 0 ? known_words : l.words;
     const std::uint64_t stride = Whole ? C : l.stride;
     const std::size_t value_word = l.value_word;
     const std::size_t output_mode = l.output_mode;
@@ -50,6 +51,14 @@ struct RecordPass {
     const auto ahead = [&](const std::uint32_t* r) HWY_ATTR {
       for (int m = 0; m < l.prefetched; ++m) prefetch_row<T, C>(factors[m] + (r + distance * words)[modes[m]] * stride);
     };
+    const SuperShardMap map = l.destinations->map();
+    const std::size_t next_mode = l.destinations->mode();
+    std::byte** next = l.destinations->next();
+    const auto move = [&](const std::uint32_t* r) HWY_ATTR {
+      std::byte*& place = next[map(r[next_mode])];
+      std::memcpy(place, r, 4 * words);
+      place += 4 * words;
+    };
     if constexpr (Runs) {
       while (record != end) {
         const std::uint32_t row = record[output_mode];
@@ -57,6 +66,7 @@ struct RecordPass {
         do {
           if (Ahead) ahead(record);
           sum.add(product(record));
+          if (Moving) move(record);
           record += words;
         } while (record != end && record[output_mode] == row);
         sum.store(out + row * stride);
@@ -65,6 +75,7 @@ struct RecordPass {
       for (; record != end; record += words) {
         if (Ahead) ahead(record);
         product(record).add_to(out + record[output_mode] * stride);
+        if (Moving) move(record);
       }
     }
   }
@@ -82,21 +93,22 @@ template <class T>
 struct RecordPasses {
   const RecordLoop<T>& l;
 
-  template <int C, int Inputs, bool Whole>
-  HWY_INLINE void with(std::uint64_t column) const {
-    const RecordPass<T, C, Inputs, Whole> pass{l, column};
+  template <int C, int Inputs, bool Whole, bool Moving>
+  HWY_INLINE void run_pass(std::uint64_t column) const {
+    const RecordPass<T, C, Inputs, Whole, Moving> pass{l, column};
     l.runs ? pass.template run<true>() : pass.template run<false>();
   }
-  template <int C, bool Whole>
-  HWY_INLINE void with_inputs(std::uint64_t column) const {
-    if (l.inputs == 2) return with<C, 2, Whole>(column);
-    if (l.inputs == 3) return with<C, 3, Whole>(column);
-    if (l.inputs == 4) return with<C, 4, Whole>(column);
-    with<C, 0, Whole>(column);
+  template <int C, int Inputs>
+  HWY_INLINE void with(std::uint64_t column) const {
+    if (l.stride == C) return run_pass<C, Inputs, true, true>(column);
+    if (column + C == l.stride) return run_pass<C, Inputs, false, true>(column);
+    run_pass<C, Inputs, false, false>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    l.stride == C ? with_inputs<C, true>(column) : with_inputs<C, false>(column);
+    if (l.inputs == 2) return with<C, 2>(column);
+    if (l.inputs == 3) return with<C, 3>(column);
+    with<C, 0>(column);
   }
 };
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /// \file The loop over nonzeros that are records (N indices of 32 bits and the value, one after the other), read in
-/// place. What add_nonzeros is for arrays; here one stream of memory replaces N + 1.
+/// place. What add_nonzeros is for arrays; here one stream of memory replaces N + 1, and the records move on to the
+/// order of the next mode as they are used: storing them overlaps with computing.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/flycoo/remap.hpp"
 #include "polyad/types.hpp"
 
 namespace polyad {
@@ -26,10 +28,12 @@ struct RecordLoop {
   T* out = nullptr;           // [rows][stride]
   std::uint64_t stride = 0;   // of factors and output
   int prefetched = 0;         // rows of so many of the first factors are requested ahead
-  bool runs = false;          // neighbours often share the output row
+  Destinations* destinations = nullptr;
+  bool runs = false;  // neighbours often share the output row
 };
 
-/// out(row of k,:) += value of k * Hadamard product of the factor rows of k, in the order of k.
+/// out(row of k,:) += value of k * Hadamard product of the factor rows of k, in the order of k; every record
+/// is appended to its destination.
 void add_records(const RecordLoop<float>& loop);
 void add_records(const RecordLoop<double>& loop);
 
