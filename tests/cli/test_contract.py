@@ -15,6 +15,7 @@ WHAT = ["formats", "kernels", "solvers", "backends", "devices", "dialects"]
 CALLS = {"info": ["info", "x.tns"], "check": ["check", "x.tns"], "convert": ["convert", "x.tns", "y.ptn"],
          "generate": ["generate", "g.tns", "--dims", "9x9", "--nnz", "9"], "list": ["list", "formats"],
          "mttkrp": ["mttkrp", "x.tns", "--mode", "2", "--rank", "3"],
+         "ttv": ["ttv", "x.tns", "--mode", "1", "--vector", "v.txt"],
          "bench": ["bench", "x.tns", "--formats", "coo", "--repeat", "1"]}
 MOST_MEMORY = {"bench": 2000 * MB}  # the arrays of STREAM are six times the cache
 
@@ -190,6 +191,7 @@ def people():
 
 
 write("x.tns", GOOD)
+write("v.txt", "1\n" * DIMS[0])
 usage()
 help_and_version()
 json_everywhere()
