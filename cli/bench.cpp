@@ -31,7 +31,8 @@ struct BenchOptions {
 using Operation = std::function<KernelChoice(Tensor& x, int mode, std::string_view kernel)>;
 
 template <class T>
-Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, std::uint64_t rank, Context context) {
+Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, std::uint64_t rank,
+                           const Context& context) {
   struct State {
     std::vector<FactorMatrix<T>> factors;
     std::vector<FactorMatrix<T>> out;  // one per mode, empty when not wanted
@@ -49,7 +50,7 @@ Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, st
   };
 }
 
-Operation ttv_operation(const CooTensor& x, Context context) {
+Operation ttv_operation(const CooTensor& x, const Context& context) {
   auto vectors = std::make_shared<std::vector<Matrix>>(random_model(x.dims, 1, context).factors);
   return [vectors, context](Tensor& tensor, int mode, std::string_view kernel) {
     KernelChoice choice;

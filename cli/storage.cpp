@@ -70,18 +70,18 @@ void print_table(const std::vector<StorageRow>& rows, const CooTensor& x, Sessio
   };
   std::size_t width = 6;
   for (const StorageRow& r : rows) width = std::max(width, r.format.size());
-  session.print("\n  {:<{}}  {:>4}  {:>12}  {:>12}  {:>9}  {:>15}  {}\n", "format", width, "mode", "bytes", "predicted",
-                "per nnz", "words", "of the paper");
+  session.print("\n  {:<{}}  {:>4}  {:>12}  {:>12}  {:>9}  {:>15}\n", "format", width, "mode", "bytes", "predicted",
+                "per nnz", "paper's words");
   for (const StorageRow& r : rows) {
     const std::string mode = r.mode ? fmt::format("{}", *r.mode + 1) : "all";
     if (!r.refused.empty()) {
       session.print("  {:<{}}  {:>4}  refused: {}\n", r.format, width, mode, r.refused);
       continue;
     }
-    session.print("  {:<{}}  {:>4}  {:>12}  {:>12}  {:>9}  {:>15}  {}\n", r.format, width, mode,
+    session.print("  {:<{}}  {:>4}  {:>12}  {:>12}  {:>9}  {:>15}\n", r.format, width, mode,
                   r.measured ? readable_bytes(*r.measured) : "-", readable_bytes(rounded(r.predicted.bytes)),
                   per_nonzero(r.measured ? static_cast<double>(*r.measured) : r.predicted.bytes),
-                  readable_count(rounded(r.predicted.words)), r.predicted.formula);
+                  readable_count(rounded(r.predicted.words)));
   }
 }
 
