@@ -12,7 +12,7 @@
 namespace polyad {
 
 /// Where one thread's records go. Plain stores: collecting whole lines per target and writing them past the caches took
-/// 2.8 ns a record instead of 1.4 (20 M records, 2 threads, 4 targets), with 160 targets 1.3 times as long.
+/// 2.8 ns a record instead of 1.4 (20 M records, 2 threads, few targets), with over a hundred targets 1.3 times as long.
 class Destinations {
  public:
   /// \param next_mode the mode that the records are being ordered for
