@@ -84,38 +84,13 @@ class IntervalOutput {
   T* copies_ = nullptr;  // [copied_rows][stride]
 };
 
-/// Nonzeros [begin, end) through the loop that gathers indices from keys, in pieces whose keys stay in L1 from one
-/// block of columns to the next.
-template <class Index, class T>
-void add_by_keys(const Alto& alto, int mode, const LoopPlan<Index, T>& plan, std::uint64_t begin, std::uint64_t end,
-                 const Sink<T>& sink) {
-  KeyLoop<T> l;
-  l.inputs = plan.loop.inputs;
-  l.factors = plan.loop.factors;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(l.inputs); ++i)
-    l.fields[i] = alto.layout.field_of(plan.modes[i], 0);
-  l.row_field = alto.layout.field_of(mode, 0);
-  l.stride = plan.loop.stride;
-  l.prefetched = plan.loop.prefetched;
-  l.prefetch_output = plan.loop.prefetch_output;
-  l.out = sink.out;
-  constexpr std::uint64_t piece = 1024;
-  for (; begin < end; begin += piece) {
-    l.keys = alto.keys.data() + begin;
-    l.values = typed<T>(alto.values) + begin;
-    l.count = static_cast<std::size_t>(std::min(end - begin, piece));
-    l.available = static_cast<std::size_t>(std::min(alto.shape().nnz - begin, l.count + prefetch_distance));
-    add_keys(l);
-  }
-}
-
 template <class T>
 void run_ordered(const MttkrpRequest<T>& r) {
   const auto& alto = *get_if<Alto>(r.tensor);
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
       const auto plan = local_plan<Index, T>(r, alto);
-      const bool by_keys = sizeof(Index) == 4 && alto.key_words == 1 && alto.layout.native() && !plan.loop.runs;
+      const bool by_keys = sizeof(Index) == 4 && alto.key_words == 1 && alto.layout.native();
       const int parts = static_cast<int>(
           std::min(static_cast<std::uint64_t>(r.threads()), std::max<std::uint64_t>(alto.segments(), 1)));
       const auto add_parts = [&](const auto& output) {
@@ -124,8 +99,12 @@ void run_ordered(const MttkrpRequest<T>& r) {
           const cpu::Share s = cpu::share_of(alto.segments(), rank, size);
           const std::uint64_t end = std::min(s.end * Alto::segment_nonzeros, r.nnz());
           const Sink<T> sink = output.sink(rank);
-          if (by_keys && sink.kind == SinkKind::own)
-            return add_by_keys(alto, r.mode, plan, s.begin * Alto::segment_nonzeros, end, sink);
+          if (by_keys && sink.kind == SinkKind::own) {
+            KeyLoop<T> loop = key_loop_for(plan, alto.layout, r.mode);
+            loop.out = sink.out;
+            return add_keys(loop, alto.keys.data(), typed<T>(alto.values), s.begin * Alto::segment_nonzeros, end,
+                            r.nnz());
+          }
           add_range(alto, r.mode, plan, s.begin * Alto::segment_nonzeros, end, r.nnz(), sink, block);
         });
         output.finish();
