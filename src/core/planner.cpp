@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "polyad/error.hpp"
 #include "polyad/registry.hpp"
 #include "polyad/sizes.hpp"
 #include "polyad/tensor.hpp"
@@ -22,9 +23,14 @@ std::optional<double> predicted_bytes(const CooTensor& x, const TensorStatistics
   options.rank = rank;
   for (int mode = 0; mode < (format.mode_specific ? x.order() : 1); ++mode) {
     if (format.mode_specific) options.mode = mode;
-    const StoragePrediction p = predict_storage(x, s, format.name, options, context);
-    if (!p.refusal.empty()) return std::nullopt;
-    bytes += p.bytes;
+    try {
+      const StoragePrediction p = predict_storage(x, s, format.name, options, context);
+      if (!p.refusal.empty()) return std::nullopt;
+      bytes += p.bytes;
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::limit) throw;
+      return std::nullopt;  // not even counting fits the memory
+    }
   }
   return bytes;
 }
@@ -65,7 +71,7 @@ Choice choose_format(const CooTensor& x, const TensorStatistics* statistics_of_x
       return {entry->name, c.why + passed_over};
     passed_over += bytes ? fmt::format("; {} would take {} more than the memory allows", c.format,
                                        readable_bytes(static_cast<std::uint64_t>(*bytes) + used - limit))
-                         : fmt::format("; {} cannot hold this tensor", c.format);
+                         : fmt::format("; {} cannot hold this tensor here", c.format);
   }
   return {"coo", fibres + (passed_over.empty() ? "; this build has no other format to take" : passed_over)};
 }

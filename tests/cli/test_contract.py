@@ -51,7 +51,7 @@ def usage():
         r = run(*args)
         why = is_sentence(r, code=2) or (r.out and f"found {r.out[:80]!r} on standard output")
         check(not why, f"polyad {' '.join(args)}", why)
-    equal(listing(), ["x.tns"], "mistakes of usage leave nothing behind")
+    equal(listing(), ["v.txt", "x.tns"], "mistakes of usage leave nothing behind")
 
 
 def json_everywhere():

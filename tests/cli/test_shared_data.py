@@ -24,7 +24,7 @@ def one(summary_file):
     name = here.name
     if not check(len(tensors) == 1, f"{name}: one tensor", tensors):
         return
-    r = run("info", tensors[0], "--json", "-", "--quiet")
+    r = run("info", tensors[0], "--predict", "--json", "-", "--quiet")
     if not check(r.code == 0, name, r):
         return
     found = r.json

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/// \file Everything in the registry against the oracle: every format, every kernel that can, every mode, rank, precision
-/// and number of threads, exactly. POLYAD_BATTERY_FORMATS=a,b restricts the formats while one is being written.
+/// \file Everything in the registry against the oracle: every format, every kernel that can, every mode, rank,
+/// precision and number of threads, exactly. POLYAD_BATTERY_FORMATS=a,b restricts the formats while one is being
+/// written.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -128,8 +129,8 @@ int mttkrp_cases(const cases::Case& c, std::string_view format) {
           std::uint64_t wrong = 0;
           for (std::uint64_t i = 0; i < want.rows; ++i)
             for (std::uint64_t r = 0; r < want.cols; ++r) wrong += static_cast<double>(out(i, r)) != want(i, r);
-          EXPECT_EQ(wrong, 0U) << kernel.name << ", " << c.name << ", mode " << mode + 1 << ", rank " << want.cols << ", "
-                               << threads << " threads, " << (sizeof(T) == 4 ? "f32" : "f64");
+          EXPECT_EQ(wrong, 0U) << kernel.name << ", " << c.name << ", mode " << mode + 1 << ", rank " << want.cols
+                               << ", " << threads << " threads, " << (sizeof(T) == 4 ? "f32" : "f64");
           ++ran;
           if (wrong != 0) return ran;
         }

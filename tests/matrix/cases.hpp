@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file The tensors that every format and kernel is run on. Values are small whole numbers, so that any order of addition
-/// gives the same result in f32 and f64.
+/// \file The tensors that every format and kernel is run on. Values are small whole numbers, so that any order of
+/// addition gives the same result in f32 and f64.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,8 @@ struct Case {
 };
 
 inline std::uint64_t skewed(Dice& dice, std::uint64_t n) {
-  return std::min<std::uint64_t>(n - 1, static_cast<std::uint64_t>(static_cast<double>(n) * std::pow(dice.unit(), 4.0)));
+  return std::min<std::uint64_t>(n - 1,
+                                 static_cast<std::uint64_t>(static_cast<double>(n) * std::pow(dice.unit(), 4.0)));
 }
 
 /// The shared cases of orders 2 to 8.

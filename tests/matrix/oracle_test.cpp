@@ -10,9 +10,7 @@ namespace polyad::oracle {
 namespace {
 
 // X is 2 x 2 x 2 with X(1,1,1) = 2, X(1,2,1) = 3, X(2,1,2) = 5 (1-based).
-CooTensor small() {
-  return tensor({2, 2, 2}, {{{0, 0, 0}, 2}, {{0, 1, 0}, 3}, {{1, 0, 1}, 5}}, Precision::f64);
-}
+CooTensor small() { return tensor({2, 2, 2}, {{{0, 0, 0}, 2}, {{0, 1, 0}, 3}, {{1, 0, 1}, 5}}, Precision::f64); }
 
 Dense matrix(std::uint64_t rows, std::uint64_t cols, std::vector<double> values) {
   Dense d(rows, cols);
@@ -21,7 +19,8 @@ Dense matrix(std::uint64_t rows, std::uint64_t cols, std::vector<double> values)
 }
 
 TEST(Oracle, Mttkrp) {
-  const std::vector<Dense> factors = {matrix(2, 2, {1, 2, 3, 4}), matrix(2, 2, {5, 6, 7, 8}), matrix(2, 2, {1, -1, 2, -2})};
+  const std::vector<Dense> factors = {matrix(2, 2, {1, 2, 3, 4}), matrix(2, 2, {5, 6, 7, 8}),
+                                      matrix(2, 2, {1, -1, 2, -2})};
   // row 1: 2*(5,6)*(1,-1) + 3*(7,8)*(1,-1) = (31,-36); row 2: 5*(5,6)*(2,-2) = (50,-60)
   EXPECT_EQ(mttkrp(small(), factors, 0).values, (std::vector<double>{31, -36, 50, -60}));
   // row 1: 2*(1,2)*(1,-1) + 5*(3,4)*(2,-2) = (32,-44); row 2: 3*(1,2)*(1,-1) = (3,-6)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file Every format and MTTKRP kernel on the real tensors of the shared data folder beside the clone: nothing is lost,
-/// and the results are exact (their values are whole numbers). Skipped without the folder.
+/// \file Every format and MTTKRP kernel on the real tensors of the shared data folder beside the clone: nothing is
+/// lost, and the results are exact (their values are whole numbers). Skipped without the folder.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

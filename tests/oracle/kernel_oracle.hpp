@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file The definitions of the kernels: plain loops in double over coordinates. Shares nothing with any kernel; its own
-/// numbers are checked by hand in tests/matrix/oracle_test.cpp.
+/// \file The definitions of the kernels: plain loops in double over coordinates. Shares nothing with any kernel; its
+/// own numbers are checked by hand in tests/matrix/oracle_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ inline Dense mttkrp(const CooTensor& x, const std::vector<Dense>& factors, int m
 }
 
 /// Y(i without i_mode) = sum of x * vector[i_mode], by coordinate.
-inline std::map<std::vector<std::uint64_t>, double> ttv(const CooTensor& x, const std::vector<double>& vector, int mode) {
+inline std::map<std::vector<std::uint64_t>, double> ttv(const CooTensor& x, const std::vector<double>& vector,
+                                                        int mode) {
   std::map<std::vector<std::uint64_t>, double> y;
   for (std::uint64_t k = 0; k < x.nnz(); ++k) {
     std::vector<std::uint64_t> at;
@@ -48,7 +49,8 @@ inline std::map<std::vector<std::uint64_t>, double> ttv(const CooTensor& x, cons
 }
 
 /// Y(i without i_mode)(j) = sum of x * matrix(j, i_mode): a row per non-empty fibre.
-inline std::map<std::vector<std::uint64_t>, std::vector<double>> ttm(const CooTensor& x, const Dense& matrix, int mode) {
+inline std::map<std::vector<std::uint64_t>, std::vector<double>> ttm(const CooTensor& x, const Dense& matrix,
+                                                                     int mode) {
   std::map<std::vector<std::uint64_t>, std::vector<double>> y;
   for (std::uint64_t k = 0; k < x.nnz(); ++k) {
     std::vector<std::uint64_t> at;

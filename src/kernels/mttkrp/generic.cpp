@@ -33,9 +33,8 @@ template <class T>
 void run_owner(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
-      LoopPlan<Index, T> plan(r);
-      NonzeroBlock<Index, T> sample(r.order());
-      plan.loop.runs = rows_come_in_runs(r.tensor, r.mode, r.nnz(), sample);
+      // Not in runs: which nonzeros become neighbours depends on who owns the rows between them.
+      const LoopPlan<Index, T> plan(r);
       clear(r.out, r.threads());
       const int threads =
           static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(r.threads()), r.out.rows()));
