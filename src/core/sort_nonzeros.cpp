@@ -111,7 +111,7 @@ bool has_view(const CooTensor& x) {
 // Peak: the tensor and one record per nonzero, 12 or 16 bytes with a 64-bit key (f32, f64), 20 or 24 with 128 bits. An
 // order-3 tensor itself has 16 or 20. A tensor that views foreign memory is sorted into arrays of its own: once more.
 template <class Key>
-void sort_by_key(CooTensor& x, const KeyLayout& layout, const Context& context) {
+void sort_by_key(CooTensor& x, const KeyLayout& layout, const Context& context, Scratch* scratch) {
   CooTensor fresh;
   const bool foreign = has_view(x);
   if (foreign) fresh = make_coo(x.dims, x.nnz(), x.precision(), x.index_width(), context);
@@ -127,7 +127,7 @@ void sort_by_key(CooTensor& x, const KeyLayout& layout, const Context& context) 
           source = {&layout, from.indices, from.values};
       });
     Keep<Rec, Store> keep{other};
-    Sort(context, to.nnz, layout.bits, source, other, keep, std::type_identity<Rec>{}, scratch_purpose)
+    Sort(context, to.nnz, layout.bits, source, other, keep, std::type_identity<Rec>{}, scratch_purpose, scratch)
         .run(report_half);
   });
   if (foreign) {
@@ -267,7 +267,8 @@ bool is_sorted_by(const CooTensor& x, std::span<const int> mode_order, const Con
   });
 }
 
-void sort_by_path(CooTensor& x, std::span<const int> mode_order, SortPath path, const Context& context) {
+void sort_by_path(CooTensor& x, std::span<const int> mode_order, SortPath path, const Context& context,
+                  Scratch* scratch) {
   std::vector<std::uint64_t> largest(x.dims.size());
   for (std::size_t m = 0; m < largest.size(); ++m) largest[m] = x.dims[m] == 0 ? 0 : x.dims[m] - 1;
   KeyLayout layout(largest, mode_order);
@@ -283,10 +284,10 @@ void sort_by_path(CooTensor& x, std::span<const int> mode_order, SortPath path, 
   }
   switch (path) {
     case SortPath::key64:
-      sort_by_key<std::uint64_t>(x, layout, context);
+      sort_by_key<std::uint64_t>(x, layout, context, scratch);
       break;
     case SortPath::key128:
-      sort_by_key<uint128>(x, layout, context);
+      sort_by_key<uint128>(x, layout, context, scratch);
       break;
     case SortPath::permutation32:
       sort_by_permutation<std::uint32_t>(x, largest, mode_order, context);
@@ -299,7 +300,9 @@ void sort_by_path(CooTensor& x, std::span<const int> mode_order, SortPath path, 
 
 }  // namespace radix
 
-void sort_nonzeros(CooTensor& x, std::span<const int> mode_order, const Context& context) {
+namespace {
+
+void sort_checked(CooTensor& x, std::span<const int> mode_order, const Context& context, radix::Scratch* scratch) {
   std::array<bool, max_order> seen = {};
   bool valid = mode_order.size() == x.dims.size();
   for (const int m : mode_order)
@@ -314,9 +317,19 @@ void sort_nonzeros(CooTensor& x, std::span<const int> mode_order, const Context&
   if (known) return;
   context.report({"sorting", 0, x.nnz(), "nonzeros"});
   if (!radix::is_sorted_by(x, mode_order, context))
-    radix::sort_by_path(x, mode_order, radix::SortPath::automatic, context);
+    radix::sort_by_path(x, mode_order, radix::SortPath::automatic, context, scratch);
   x.sorted_by.assign(mode_order.begin(), mode_order.end());
   context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
+}
+
+}  // namespace
+
+void radix::sort_nonzeros(CooTensor& x, std::span<const int> mode_order, const Context& context, Scratch& scratch) {
+  sort_checked(x, mode_order, context, &scratch);
+}
+
+void sort_nonzeros(CooTensor& x, std::span<const int> mode_order, const Context& context) {
+  sort_checked(x, mode_order, context, nullptr);
 }
 
 void ensure_sorted(CooTensor& x, const Context& context) {

@@ -17,10 +17,10 @@ namespace polyad {
 
 std::span<const KernelEntry> kernels() {
   static const std::vector<KernelEntry> all = {
-#define POLYAD_MTTKRP(symbol) symbol.entry,
-#define POLYAD_TTV(symbol) symbol.entry,
-#define POLYAD_TTM(symbol) symbol.entry,
-#define POLYAD_SCALAR(symbol) symbol.entry,
+#define POLYAD_MTTKRP(symbol) (symbol).entry,
+#define POLYAD_TTV(symbol) (symbol).entry,
+#define POLYAD_TTM(symbol) (symbol).entry,
+#define POLYAD_SCALAR(symbol) (symbol).entry,
 #include "lists/kernels.list"
   };
   return all;

@@ -65,7 +65,7 @@ Alto Alto::build(const CooTensor& x, const FormatOptions&, const Context& contex
   Alto a;
   a.tensor_shape = shape_of(x);
   a.layout = alto_layout(x.dims);
-  if (std::string refusal = refusal_for(a.layout); !refusal.empty()) throw Error(ErrorKind::limit, std::move(refusal));
+  if (const std::string refusal = refusal_for(a.layout); !refusal.empty()) throw Error(ErrorKind::limit, refusal);
   with_types(a.tensor_shape, [&]<class Index, class Value>() {
     KeyedNonzeros<Value> sorted = sorted_by_keys<Value>(x, a.layout, context);
     a.key_words = sorted.key_words;

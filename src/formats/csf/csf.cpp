@@ -19,7 +19,9 @@ std::vector<std::vector<int>> Csf::mode_orders(std::span<const std::uint64_t> di
 Csf Csf::build(const CooTensor& x, Trees which, const Context& context) {
   Csf csf;
   csf.tensor_shape = shape_of(x);
-  for (const std::vector<int>& order : mode_orders(x.dims, which)) csf.trees.push_back(build_tree(x, order, context));
+  radix::Scratch scratch;
+  for (const std::vector<int>& order : mode_orders(x.dims, which))
+    csf.trees.push_back(build_tree(x, order, context, &scratch));
   return csf;
 }
 

@@ -139,10 +139,15 @@ int useful_threads(std::uint64_t n, const Context& context) {
   return static_cast<int>(std::clamp<std::uint64_t>(n >> 14U, 1, static_cast<std::uint64_t>(context.thread_count())));
 }
 
-CooTensor sorted_for_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context) {
+CooTensor sorted_for_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
+                          radix::Scratch* scratch) {
   // The sort writes a view's nonzeros to new arrays: it spares the copy.
   CooTensor sorted = x.index_width() == width_for(x.dims) ? view_of(x) : narrowest_copy(x, context);
-  sort_nonzeros(sorted, mode_order, context);
+  if (scratch) {
+    radix::sort_nonzeros(sorted, mode_order, context, *scratch);
+  } else {
+    sort_nonzeros(sorted, mode_order, context);
+  }
   return sorted;
 }
 
@@ -259,8 +264,9 @@ FibreTree grow_tree(CooTensor&& sorted, std::span<const int> mode_order, const B
   return tree;
 }
 
-FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context) {
-  CooTensor sorted = sorted_for_tree(x, mode_order, context);
+FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
+                     radix::Scratch* scratch) {
+  CooTensor sorted = sorted_for_tree(x, mode_order, context, scratch);
   const Buffer<std::uint8_t> levels = new_levels(sorted, mode_order, context);
   return grow_tree(std::move(sorted), mode_order, levels, context);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/radix_sort.hpp"
 #include "polyad/coo_tensor.hpp"
 
 namespace polyad {
@@ -47,7 +48,8 @@ struct FibreTree {
 
 /// The nonzeros sorted by mode_order, with the index width that the dims need. Where they are sorted already the arrays
 /// are views of those of x.
-[[nodiscard]] CooTensor sorted_for_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context);
+[[nodiscard]] CooTensor sorted_for_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
+                                        radix::Scratch* scratch = nullptr);
 
 /// Per nonzero the first level at which it differs from the one before it: there a path of new nodes begins. order - 1
 /// for a nonzero that only adds a leaf, equal coordinates included.
@@ -66,7 +68,8 @@ void split_fibres(Buffer<std::uint8_t>& levels, int order, std::uint64_t thresho
                                   const Buffer<std::uint8_t>& levels, const Context& context);
 
 /// The tree of CSF for an order of the modes.
-[[nodiscard]] FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context);
+[[nodiscard]] FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
+                                   radix::Scratch* scratch = nullptr);
 
 /// Words and bytes of a tree with so many nodes per level.
 [[nodiscard]] StoragePrediction predict_tree(std::span<const std::uint64_t> nodes, const CooTensor& x);

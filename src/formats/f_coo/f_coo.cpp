@@ -58,13 +58,13 @@ FCoo FCoo::build(const CooTensor& x, const FormatOptions& options, const Context
     over_chunks([&](std::uint64_t c, std::uint64_t begin, std::uint64_t end) {
       f.chunk_row[c] = flag_chunk(output, begin, end, f.bit_flags.data());
     });
-    std::uint64_t rows = 0;  // before the chunk
+    std::uint64_t found = 0;  // rows before the chunk
     for (std::uint64_t c = 0; c < chunks; ++c) {
       const std::uint64_t starts = f.bit_flags[c * words_per_chunk] & 1U;
       f.start_flags[c / 64] |= starts << (c % 64);
-      rows += std::exchange(f.chunk_row[c], rows + starts - 1);
+      found += std::exchange(f.chunk_row[c], found + starts - 1);
     }
-    Buffer<Index> occurring(context, rows, "the rows of F-COO", Paging::plain);
+    Buffer<Index> occurring(context, found, "the rows of F-COO", Paging::plain);
     over_chunks([&](std::uint64_t c, std::uint64_t begin, std::uint64_t end) {
       Index* to = occurring.data() + f.chunk_row[c];
       *to = output[begin];

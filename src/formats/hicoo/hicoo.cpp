@@ -187,12 +187,12 @@ Hicoo Hicoo::build(const CooTensor& x, const FormatOptions& options, const Conte
     } else {
       const Buffer<std::uint64_t> positions = order_by_keys(x, layout, context);
       make_blocks<Index, Value>(h, ByOrder<Index, Value>{x, positions}, context);
-      Buffer<Value> values(context, x.nnz(), "the values", Paging::plain);
+      Buffer<Value> in_order(context, x.nnz(), "the values", Paging::plain);
       const Value* from = typed<Value>(x.values);
       cpu::parallel_ranges(context.thread_count(), x.nnz(), [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t k = begin; k < end; ++k) values[k] = from[positions[k]];
+        for (std::uint64_t k = begin; k < end; ++k) in_order[k] = from[positions[k]];
       });
-      h.values = std::move(values);
+      h.values = std::move(in_order);
     }
     make_superblocks<Index>(h, context);
     cpu::run_team(std::min(context.thread_count(), h.tensor_shape.order()), [&](int rank, int size) {

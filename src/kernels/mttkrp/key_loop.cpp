@@ -41,8 +41,8 @@ struct KeyPass {
   const std::uint64_t* keys;
   const T* values;
   T* out;
-  std::uint64_t stride_;
-  int inputs_;
+  std::uint64_t row_stride;
+  int input_count;
   int prefetched;
   bool prefetch_output;
   Gather next_gather;
@@ -53,8 +53,8 @@ struct KeyPass {
         keys(l.keys),
         values(l.values),
         out(l.out + column),
-        stride_(l.stride),
-        inputs_(l.inputs),
+        row_stride(l.stride),
+        input_count(l.inputs),
         prefetched(l.prefetched),
         prefetch_output(l.prefetch_output) {
     for (int m = 0; m < inputs(); ++m) {
@@ -67,8 +67,8 @@ struct KeyPass {
     }
   }
 
-  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : inputs_; }
-  HWY_INLINE std::uint64_t stride() const { return Whole ? C : stride_; }
+  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : input_count; }
+  HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
   HWY_INLINE const T* row(int m, std::uint64_t key) const { return factors[m] + gathers[m](key) * stride(); }
 
   HWY_INLINE void prefetch(std::size_t k) const {
@@ -145,8 +145,8 @@ struct KeyPasses {
   }
 };
 
-void AddKeysF32(const KeyLoop<float>& l) { for_column_blocks(l.stride, KeyPasses<float>{l}); }
-void AddKeysF64(const KeyLoop<double>& l) { for_column_blocks(l.stride, KeyPasses<double>{l}); }
+void add_keys_f32(const KeyLoop<float>& l) { for_column_blocks(l.stride, KeyPasses<float>{l}); }
+void add_keys_f64(const KeyLoop<double>& l) { for_column_blocks(l.stride, KeyPasses<double>{l}); }
 
 }  // namespace polyad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -154,11 +154,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyad {
 
-HWY_EXPORT(AddKeysF32);
-HWY_EXPORT(AddKeysF64);
+HWY_EXPORT(add_keys_f32);
+HWY_EXPORT(add_keys_f64);
 
-void add_keys(const KeyLoop<float>& l) { HWY_DYNAMIC_DISPATCH(AddKeysF32)(l); }
-void add_keys(const KeyLoop<double>& l) { HWY_DYNAMIC_DISPATCH(AddKeysF64)(l); }
+void add_keys(const KeyLoop<float>& l) { HWY_DYNAMIC_DISPATCH(add_keys_f32)(l); }
+void add_keys(const KeyLoop<double>& l) { HWY_DYNAMIC_DISPATCH(add_keys_f64)(l); }
 
 }  // namespace polyad
 #endif

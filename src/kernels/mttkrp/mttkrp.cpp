@@ -13,7 +13,7 @@ namespace polyad {
 namespace {
 
 constexpr auto all_kernels = std::to_array<const MttkrpKernel*>({
-#define POLYAD_MTTKRP(symbol) &symbol,
+#define POLYAD_MTTKRP(symbol) &(symbol),
 #include "lists/kernels.list"
 });
 

@@ -33,10 +33,10 @@ struct Pass {
   const T* values;
   T* out;
   std::size_t index_stride;
-  std::uint64_t stride_;
+  std::uint64_t row_stride;
   std::uint64_t column;
   std::uint64_t cols;
-  int inputs_;
+  int input_count;
   int prefetched;
   bool prefetch_output;
   Sink<T> sink;
@@ -46,10 +46,10 @@ struct Pass {
         values(l.values),
         out(l.sink.out + first_column),
         index_stride(l.index_stride),
-        stride_(l.stride),
+        row_stride(l.stride),
         column(first_column),
         cols(l.cols),
-        inputs_(l.inputs),
+        input_count(l.inputs),
         prefetched(l.prefetched),
         prefetch_output(l.prefetch_output),
         sink(l.sink) {
@@ -59,8 +59,8 @@ struct Pass {
     }
   }
 
-  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : inputs_; }
-  HWY_INLINE std::uint64_t stride() const { return Whole ? C : stride_; }
+  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : input_count; }
+  HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
   HWY_INLINE const T* row(int m, std::size_t at) const { return factors[m] + indices[m][at] * stride(); }
   HWY_INLINE void prefetch(std::size_t k) const {
     const std::size_t at = (k + prefetch_distance) * index_stride;
@@ -150,16 +150,16 @@ struct Passes {
   }
 };
 
-void AddU32F32(const NonzeroLoop<std::uint32_t, float>& l) {
+void add_u32_f32(const NonzeroLoop<std::uint32_t, float>& l) {
   for_column_blocks(l.stride, Passes<std::uint32_t, float>{l});
 }
-void AddU32F64(const NonzeroLoop<std::uint32_t, double>& l) {
+void add_u32_f64(const NonzeroLoop<std::uint32_t, double>& l) {
   for_column_blocks(l.stride, Passes<std::uint32_t, double>{l});
 }
-void AddU64F32(const NonzeroLoop<std::uint64_t, float>& l) {
+void add_u64_f32(const NonzeroLoop<std::uint64_t, float>& l) {
   for_column_blocks(l.stride, Passes<std::uint64_t, float>{l});
 }
-void AddU64F64(const NonzeroLoop<std::uint64_t, double>& l) {
+void add_u64_f64(const NonzeroLoop<std::uint64_t, double>& l) {
   for_column_blocks(l.stride, Passes<std::uint64_t, double>{l});
 }
 
@@ -169,15 +169,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyad {
 
-HWY_EXPORT(AddU32F32);
-HWY_EXPORT(AddU32F64);
-HWY_EXPORT(AddU64F32);
-HWY_EXPORT(AddU64F64);
+HWY_EXPORT(add_u32_f32);
+HWY_EXPORT(add_u32_f64);
+HWY_EXPORT(add_u64_f32);
+HWY_EXPORT(add_u64_f64);
 
-void add_nonzeros(const NonzeroLoop<std::uint32_t, float>& l) { HWY_DYNAMIC_DISPATCH(AddU32F32)(l); }
-void add_nonzeros(const NonzeroLoop<std::uint32_t, double>& l) { HWY_DYNAMIC_DISPATCH(AddU32F64)(l); }
-void add_nonzeros(const NonzeroLoop<std::uint64_t, float>& l) { HWY_DYNAMIC_DISPATCH(AddU64F32)(l); }
-void add_nonzeros(const NonzeroLoop<std::uint64_t, double>& l) { HWY_DYNAMIC_DISPATCH(AddU64F64)(l); }
+void add_nonzeros(const NonzeroLoop<std::uint32_t, float>& l) { HWY_DYNAMIC_DISPATCH(add_u32_f32)(l); }
+void add_nonzeros(const NonzeroLoop<std::uint32_t, double>& l) { HWY_DYNAMIC_DISPATCH(add_u32_f64)(l); }
+void add_nonzeros(const NonzeroLoop<std::uint64_t, float>& l) { HWY_DYNAMIC_DISPATCH(add_u64_f32)(l); }
+void add_nonzeros(const NonzeroLoop<std::uint64_t, double>& l) { HWY_DYNAMIC_DISPATCH(add_u64_f64)(l); }
 
 }  // namespace polyad
 #endif

@@ -19,6 +19,9 @@ constexpr std::uint32_t leaves_ahead = 32;
 /// Higher nodes have more leaves below them.
 constexpr std::uint32_t nodes_ahead = 8;
 
+/// The height of the subtrees that registers are kept for: 1 when they are deeper than known.
+constexpr int bottom_height(bool deeper, int height) { return deeper ? 1 : height; }
+
 /// The lowest Heights levels in local variables. Vector stores may alias anything, so what is read through a reference
 /// would be loaded again after each of them.
 template <class T, int C, int Heights>
@@ -173,7 +176,7 @@ struct Walk {
   /// The root is the output.
   template <int H, bool Deep = false>
   HWY_NOINLINE void from_root() const {
-    const Bottom<T, C, Deep ? 1 : H> low(l, column);
+    const Bottom<T, C, bottom_height(Deep, H)> low(l, column);
     const Sink<T> sink = l.sink;
     output_nodes<H, Deep>(low, sink, l.once, level(l.output).begin, level(l.output).end, Row::all(T{1}));
   }
@@ -181,7 +184,7 @@ struct Walk {
   /// Nodes begin .. end of the level above the output.
   template <int H, bool Deep = false>
   HWY_NOINLINE void from_parents(std::uint32_t begin, std::uint32_t end, const T* HWY_RESTRICT product) const {
-    const Bottom<T, C, Deep || H == 0 ? 1 : H> low(l, column);
+    const Bottom<T, C, bottom_height(Deep || H == 0, H)> low(l, column);
     const Sink<T> sink = l.sink;
     const TreeLevel<T> parent = level(l.output + 1);
     const std::uint32_t last_below = level(l.output).end;
@@ -253,8 +256,8 @@ struct Walks {
   }
 };
 
-void WalkF32(const TreeLoop<float>& l) { for_column_blocks(l.stride, Walks<float>{l}); }
-void WalkF64(const TreeLoop<double>& l) { for_column_blocks(l.stride, Walks<double>{l}); }
+void walk_f32(const TreeLoop<float>& l) { for_column_blocks(l.stride, Walks<float>{l}); }
+void walk_f64(const TreeLoop<double>& l) { for_column_blocks(l.stride, Walks<double>{l}); }
 
 }  // namespace polyad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -262,11 +265,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyad {
 
-HWY_EXPORT(WalkF32);
-HWY_EXPORT(WalkF64);
+HWY_EXPORT(walk_f32);
+HWY_EXPORT(walk_f64);
 
-void add_subtrees(const TreeLoop<float>& l) { HWY_DYNAMIC_DISPATCH(WalkF32)(l); }
-void add_subtrees(const TreeLoop<double>& l) { HWY_DYNAMIC_DISPATCH(WalkF64)(l); }
+void add_subtrees(const TreeLoop<float>& l) { HWY_DYNAMIC_DISPATCH(walk_f32)(l); }
+void add_subtrees(const TreeLoop<double>& l) { HWY_DYNAMIC_DISPATCH(walk_f64)(l); }
 
 }  // namespace polyad
 #endif

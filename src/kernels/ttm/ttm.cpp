@@ -102,7 +102,7 @@ SemiSparseTensor ttm_of(const Cfb& cfb, const TtmRequest& t) {
 }
 
 constexpr auto all_kernels = std::to_array<const TtmKernel*>({
-#define POLYAD_TTM(symbol) &symbol,
+#define POLYAD_TTM(symbol) &(symbol),
 #include "lists/kernels.list"
 });
 

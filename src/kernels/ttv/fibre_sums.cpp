@@ -116,14 +116,14 @@ HWY_INLINE void sum_group(const EllGroup<Index, T>& g) {
   }
 }
 
-float FibresU32F32(const FibrePiece<std::uint32_t, float>& p) { return sum_piece(p); }
-double FibresU32F64(const FibrePiece<std::uint32_t, double>& p) { return sum_piece(p); }
-float FibresU64F32(const FibrePiece<std::uint64_t, float>& p) { return sum_piece(p); }
-double FibresU64F64(const FibrePiece<std::uint64_t, double>& p) { return sum_piece(p); }
-void RowsU32F32(const EllGroup<std::uint32_t, float>& g) { sum_group(g); }
-void RowsU32F64(const EllGroup<std::uint32_t, double>& g) { sum_group(g); }
-void RowsU64F32(const EllGroup<std::uint64_t, float>& g) { sum_group(g); }
-void RowsU64F64(const EllGroup<std::uint64_t, double>& g) { sum_group(g); }
+float fibres_u32_f32(const FibrePiece<std::uint32_t, float>& p) { return sum_piece(p); }
+double fibres_u32_f64(const FibrePiece<std::uint32_t, double>& p) { return sum_piece(p); }
+float fibres_u64_f32(const FibrePiece<std::uint64_t, float>& p) { return sum_piece(p); }
+double fibres_u64_f64(const FibrePiece<std::uint64_t, double>& p) { return sum_piece(p); }
+void rows_u32_f32(const EllGroup<std::uint32_t, float>& g) { sum_group(g); }
+void rows_u32_f64(const EllGroup<std::uint32_t, double>& g) { sum_group(g); }
+void rows_u64_f32(const EllGroup<std::uint64_t, float>& g) { sum_group(g); }
+void rows_u64_f64(const EllGroup<std::uint64_t, double>& g) { sum_group(g); }
 
 }  // namespace polyad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -131,23 +131,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyad {
 
-HWY_EXPORT(FibresU32F32);
-HWY_EXPORT(FibresU32F64);
-HWY_EXPORT(FibresU64F32);
-HWY_EXPORT(FibresU64F64);
-HWY_EXPORT(RowsU32F32);
-HWY_EXPORT(RowsU32F64);
-HWY_EXPORT(RowsU64F32);
-HWY_EXPORT(RowsU64F64);
+HWY_EXPORT(fibres_u32_f32);
+HWY_EXPORT(fibres_u32_f64);
+HWY_EXPORT(fibres_u64_f32);
+HWY_EXPORT(fibres_u64_f64);
+HWY_EXPORT(rows_u32_f32);
+HWY_EXPORT(rows_u32_f64);
+HWY_EXPORT(rows_u64_f32);
+HWY_EXPORT(rows_u64_f64);
 
-float sum_fibres(const FibrePiece<std::uint32_t, float>& p) { return HWY_DYNAMIC_DISPATCH(FibresU32F32)(p); }
-double sum_fibres(const FibrePiece<std::uint32_t, double>& p) { return HWY_DYNAMIC_DISPATCH(FibresU32F64)(p); }
-float sum_fibres(const FibrePiece<std::uint64_t, float>& p) { return HWY_DYNAMIC_DISPATCH(FibresU64F32)(p); }
-double sum_fibres(const FibrePiece<std::uint64_t, double>& p) { return HWY_DYNAMIC_DISPATCH(FibresU64F64)(p); }
-void sum_rows(const EllGroup<std::uint32_t, float>& g) { HWY_DYNAMIC_DISPATCH(RowsU32F32)(g); }
-void sum_rows(const EllGroup<std::uint32_t, double>& g) { HWY_DYNAMIC_DISPATCH(RowsU32F64)(g); }
-void sum_rows(const EllGroup<std::uint64_t, float>& g) { HWY_DYNAMIC_DISPATCH(RowsU64F32)(g); }
-void sum_rows(const EllGroup<std::uint64_t, double>& g) { HWY_DYNAMIC_DISPATCH(RowsU64F64)(g); }
+float sum_fibres(const FibrePiece<std::uint32_t, float>& p) { return HWY_DYNAMIC_DISPATCH(fibres_u32_f32)(p); }
+double sum_fibres(const FibrePiece<std::uint32_t, double>& p) { return HWY_DYNAMIC_DISPATCH(fibres_u32_f64)(p); }
+float sum_fibres(const FibrePiece<std::uint64_t, float>& p) { return HWY_DYNAMIC_DISPATCH(fibres_u64_f32)(p); }
+double sum_fibres(const FibrePiece<std::uint64_t, double>& p) { return HWY_DYNAMIC_DISPATCH(fibres_u64_f64)(p); }
+void sum_rows(const EllGroup<std::uint32_t, float>& g) { HWY_DYNAMIC_DISPATCH(rows_u32_f32)(g); }
+void sum_rows(const EllGroup<std::uint32_t, double>& g) { HWY_DYNAMIC_DISPATCH(rows_u32_f64)(g); }
+void sum_rows(const EllGroup<std::uint64_t, float>& g) { HWY_DYNAMIC_DISPATCH(rows_u64_f32)(g); }
+void sum_rows(const EllGroup<std::uint64_t, double>& g) { HWY_DYNAMIC_DISPATCH(rows_u64_f64)(g); }
 
 }  // namespace polyad
 #endif

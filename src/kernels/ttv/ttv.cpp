@@ -13,7 +13,7 @@ namespace polyad {
 namespace {
 
 constexpr auto all_kernels = std::to_array<const TtvKernel*>({
-#define POLYAD_TTV(symbol) &symbol,
+#define POLYAD_TTV(symbol) &(symbol),
 #include "lists/kernels.list"
 });
 
