@@ -130,9 +130,11 @@ struct KeyPasses {
   }
   template <int C, bool Moving>
   HWY_INLINE void whole(std::uint64_t column) const {
-    if (l.inputs == 2) return with<C, 2, true, Moving>(column);
-    if (l.inputs == 3) return with<C, 3, true, Moving>(column);
-    if (l.inputs == 4) return with<C, 4, true, Moving>(column);
+    if constexpr (!POLYAD_FEW_INSTANCES) {
+      if (l.inputs == 2) return with<C, 2, true, Moving>(column);
+      if (l.inputs == 3) return with<C, 3, true, Moving>(column);
+      if (l.inputs == 4) return with<C, 4, true, Moving>(column);
+    }
     with<C, 0, true, Moving>(column);
   }
   template <int C>
@@ -140,7 +142,9 @@ struct KeyPasses {
     const bool moving = l.move != nullptr && column + C == l.stride;  // nonzeros move with the last of their columns
     if (l.stride == C) return moving ? whole<C, true>(column) : whole<C, false>(column);
     if (moving) return with<C, 0, false, true>(column);
-    if (l.inputs == 2) return with<C, 2, false, false>(column);
+    if constexpr (!POLYAD_FEW_INSTANCES) {
+      if (l.inputs == 2) return with<C, 2, false, false>(column);
+    }
     with<C, 0, false, false>(column);
   }
 };

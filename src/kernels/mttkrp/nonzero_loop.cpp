@@ -134,7 +134,7 @@ struct Passes {
   template <int C, bool Whole>
   HWY_INLINE void with_inputs(std::uint64_t column) const {
     if (!l.runs && l.sink.kind != SinkKind::own) return run_pass<Index, T, C, 0, Adding::shared, false>(l, column);
-    if constexpr (sizeof(Index) == 4) {
+    if constexpr (sizeof(Index) == 4 && !POLYAD_FEW_INSTANCES) {
       if (l.inputs == 2) return with<C, 2, Whole>(column);
       if (l.inputs == 3) return with<C, 3, Whole>(column);
       if (l.inputs == 4) return with<C, 4, Whole>(column);

@@ -123,6 +123,9 @@ HWY_INLINE void add_row(const Sink<T>& sink, std::uint64_t row, std::uint64_t co
 template <class F>
 HWY_INLINE void for_column_blocks(std::uint64_t stride, const F& f) {
   std::uint64_t column = 0;
+#if POLYAD_FEW_INSTANCES
+  for (; column + 8 <= stride; column += 8) f.template run<8>(column);
+#else
   for (; column + 32 <= stride; column += 32) f.template run<32>(column);
   if (column + 16 <= stride) {
     f.template run<16>(column);
@@ -132,6 +135,7 @@ HWY_INLINE void for_column_blocks(std::uint64_t stride, const F& f) {
     f.template run<8>(column);
     column += 8;
   }
+#endif
   if (column + 4 <= stride) f.template run<4>(column);
 }
 
