@@ -50,11 +50,16 @@ Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, st
   };
 }
 
-Operation ttv_operation(const CooTensor& x, const Context& context) {
-  auto vectors = std::make_shared<std::vector<Matrix>>(random_model(x.dims, 1, context).factors);
+Operation ttv_operation(const CooTensor& x, const std::vector<int>& modes, const Context& context) {
+  auto vectors = std::make_shared<std::vector<Buffer<double>>>(x.dims.size());  // one per mode, empty when not wanted
+  for (const int m : modes) {
+    const auto at = static_cast<std::size_t>(m);
+    (*vectors)[at] = Buffer<double>(context, x.dims[at], "the vector of ttv");
+    for (std::uint64_t i = 0; i < x.dims[at]; ++i) (*vectors)[at][i] = static_cast<double>(i % 1009) / 1009;
+  }
   return [vectors, context](Tensor& tensor, int mode, std::string_view kernel) {
     KernelChoice choice;
-    (void)ttv(tensor, mode, (*vectors)[static_cast<std::size_t>(mode)].values, context, kernel, &choice);
+    (void)ttv(tensor, mode, (*vectors)[static_cast<std::size_t>(mode)].span(), context, kernel, &choice);
     return choice;
   };
 }
@@ -222,7 +227,7 @@ void set_work(BenchReport& report, const CooTensor& x) {
 
 void run(const BenchOptions& o, Session& session) {
   check_names(o);
-  keep_input("--plot", o.plot, o.input);
+  keep_inputs("--plot", o.plot, o.input, session);
   if (o.plot == "-") throw usage_error("--plot: found -, expected the name of a file such as bench.svg");
   const Context& context = session.context();
   const ReadResult read = load(o.input, session);
@@ -248,7 +253,7 @@ void run(const BenchOptions& o, Session& session) {
     session.note(fmt::format("the memory bandwidth was not measured: {}", e.what()));
   }
   session.timed("measure", [&] {
-    Operation operation = o.operation == "ttv" ? ttv_operation(x, context)
+    Operation operation = o.operation == "ttv" ? ttv_operation(x, report.modes, context)
                           : x.precision() == Precision::f32
                               ? mttkrp_operation<float>(x, report.modes, o.rank, context)
                               : mttkrp_operation<double>(x, report.modes, o.rank, context);
@@ -259,6 +264,10 @@ void run(const BenchOptions& o, Session& session) {
   if (report.results.empty())
     throw usage_error(
         fmt::format("--kernels {}: none of them works on the formats of --formats {}", o.kernels, o.formats));
+  const bool none = std::all_of(report.results.begin(), report.results.end(),
+                                [](const FormatResult& r) { return !r.refused.empty(); });
+  if (none)
+    throw Error(ErrorKind::limit, fmt::format("{}: nothing was measured: {}", report.file, report.results[0].refused));
   print_table(report, session);
   if (!o.plot.empty()) {
     write_text(plot(report), o.plot);

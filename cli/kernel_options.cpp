@@ -54,10 +54,28 @@ void check_kernel(std::string_view flag, const std::string& name, std::string_vi
   throw usage_error(fmt::format("{}: there is no kernel '{}' for {}; there are {}", flag, name, operation, known));
 }
 
-void keep_input(std::string_view flag, const std::string& output, const InputOptions& input) {
+void keep_inputs(std::string_view flag, const std::string& output, const InputOptions& input, const Session& session,
+                 const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
   std::error_code ignored;
-  if (output != "-" && std::filesystem::equivalent(output, input.file, ignored))
-    throw usage_error(fmt::format("{} would overwrite the tensor that is read", flag));
+  const std::string& json = session.options().json;
+  const auto same = [&](const std::string& a, const std::string& b) {
+    if (a.empty() || b.empty() || a == "-" || b == "-") return false;
+    return fs::equivalent(a, b, ignored) ||
+           fs::weakly_canonical(a, ignored).lexically_normal() == fs::weakly_canonical(b, ignored).lexically_normal();
+  };
+  const auto refuse = [](std::string_view what, std::string_view victim) {
+    throw usage_error(fmt::format("{} would overwrite {}", what, victim));
+  };
+  if (same(output, input.file)) refuse(flag, "the tensor that is read");
+  if (same(output, json)) refuse(flag, "the file of --json");
+  for (const std::string& read : inputs) {
+    if (same(output, read)) refuse(flag, read);
+    if (same(json, read)) refuse("--json", read);
+    if (!read.empty() && fs::is_directory(read, ignored) && !output.empty() && output != "-" &&
+        same(fs::path(output).parent_path().empty() ? "." : fs::path(output).parent_path().string(), read))
+      refuse(flag, fmt::format("a file of {}", read));
+  }
 }
 
 }  // namespace polyad::cli

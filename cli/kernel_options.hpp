@@ -27,7 +27,9 @@ void check_order(const CooTensor& x, const InputOptions& input);
 /// A kernel of the operation by its name, if one is given; Error (usage) that names those there are.
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation);
 
-/// Error (usage) when a file to be written is the one that is read.
-void keep_input(std::string_view flag, const std::string& output, const InputOptions& input);
+/// Error (usage) when a file to be written is one that is read (`inputs` besides the tensor; may be empty names or
+/// folders whose files are read) or the file of --json.
+void keep_inputs(std::string_view flag, const std::string& output, const InputOptions& input, const Session& session,
+                 const std::vector<std::string>& inputs = {});
 
 }  // namespace polyad::cli

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
+
 #include "kernel_options.hpp"
 #include "session.hpp"
 #include "verb.hpp"
@@ -59,6 +61,9 @@ void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
   const KernelChoice kernel =
       session.timed("compute", [&] { return mttkrp<T>(tensor, factors, mode, out, workspace, context, o.kernel); });
   const double size = norm(out);
+  if (!std::isfinite(size))
+    throw Error(ErrorKind::limit,
+                fmt::format("{}: the result is larger than {} can hold", o.input.file, name_of(tensor.precision())));
   if (!o.output.empty()) session.timed("write", [&] { write(matrix_of(out), o.output, context); });
 
   session.print("mode {} of {}, rank {}: {} x {}, norm {:.6g}\n", mode + 1, readable_dims(tensor.dims()), rank,
@@ -87,7 +92,7 @@ void run(const MttkrpOptions& o, Session& session) {
   if (o.output == "-" && session.options().json == "-")
     throw usage_error("the matrix and the JSON cannot both go to standard output");
   if (o.format != "auto") (void)format_named(o.format);  // before the tensor is read
-  keep_input("--out", o.output, o.input);
+  keep_inputs("--out", o.output, o.input, session, {o.model});
   ReadResult read = load(o.input, session);
   for (const std::string& note : read.report.notes) session.note(note);
   check_order(read.tensor, o.input);

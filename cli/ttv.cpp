@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernel_options.hpp"
 #include "session.hpp"
 #include "verb.hpp"
 
@@ -118,10 +119,12 @@ void run(const TtvOptions& o, Session& session) {
   if (o.output == "-") session.keep_output_free();
   if (o.output == "-" && session.options().json == "-")
     throw usage_error("the tensor and the JSON cannot both go to standard output");
+  keep_inputs("--out", o.output, o.input, session, {o.vector});
   const std::string format(o.format == "auto" ? automatic_format : format_named(o.format).name);
   NumberFile file(o.vector);  // before the work: it may not be there
   ReadResult read = load(o.input, session);
   for (const std::string& note : read.report.notes) session.note(note);
+  check_order(read.tensor, o.input);
   if (o.mode > read.tensor.order())
     throw usage_error(fmt::format("--mode {}: the tensor has {} modes", o.mode, read.tensor.order()));
   const int mode = o.mode - 1;
@@ -133,6 +136,10 @@ void run(const TtvOptions& o, Session& session) {
   read.tensor = {};  // its memory is needed
   KernelChoice choice;
   CooTensor y = session.timed("compute", [&] { return ttv(x, mode, vector, session.context(), {}, &choice); });
+  for (std::uint64_t k = 0; k < y.nnz(); ++k)
+    if (!std::isfinite(y.value(k)))
+      throw Error(ErrorKind::limit, fmt::format("{} times {}: a sum is larger than {} can hold", o.input.file, o.vector,
+                                                name_of(y.precision())));
   y.labels = std::move(labels);
   std::vector<std::string> written;
   if (!o.output.empty()) written = session.timed("write", [&] { return write(y, o.output, {}, session.context()); });

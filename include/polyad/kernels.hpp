@@ -18,7 +18,7 @@
 
 namespace polyad {
 
-/// Memory that kernels keep from one call to the next: private copies of an output, locks, partial rows. Belongs to one
+/// Memory that kernels keep from one call to the next: private copies of an output, partial rows. Belongs to one
 /// computation at a time.
 class Workspace {
  public:
@@ -29,8 +29,10 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  /// At least `bytes` bytes, aligned to pages, for one of the purposes of a kernel; the content is whatever was left.
+  /// At least `bytes` bytes, aligned for any type, for one of the purposes of a kernel; the content is whatever was left.
   [[nodiscard]] void* room(int purpose, std::size_t bytes, const Context& context);
+  /// Whether the context's memory limit lets the room of a purpose have so many bytes: what it holds already counts once.
+  [[nodiscard]] bool affords(int purpose, std::size_t bytes, const Context& context) const;
   /// Bytes held.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   /// Gives everything back.

@@ -59,7 +59,7 @@ __attribute__((target("bmi2"))) void gather_native(const std::uint64_t* keys, st
                                                    const BitField& f, Index* out) {
   const std::uint64_t mask = f.mask;
   const int shift = f.shift;
-  if (!Add && stride == 1) {  // then shift is 0
+  if (!Add && stride == 1 && shift == 0) {
     for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Index>(_pext_u64(keys[i], mask));
     return;
   }

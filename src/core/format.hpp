@@ -106,6 +106,9 @@ class TensorBody {
   [[nodiscard]] std::optional<int> mode() const noexcept { return mode_; }
   [[nodiscard]] virtual const TensorShape& shape() const = 0;
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+  /// Whether the order of its nonzeros is the same for any number of threads that built it. Formats whose order depends
+  /// on them unless they are built with Context::deterministic have a member `reproducible`.
+  [[nodiscard]] virtual bool reproducible() const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, float>& block) const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, double>& block) const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint64_t, float>& block) const = 0;
@@ -125,6 +128,13 @@ class BodyOf final : public TensorBody {
 
   [[nodiscard]] const TensorShape& shape() const override { return tensor.shape(); }
   [[nodiscard]] std::uint64_t bytes() const override { return tensor.bytes(); }
+  [[nodiscard]] bool reproducible() const override {
+    if constexpr (requires { tensor.reproducible; }) {
+      return tensor.reproducible;
+    } else {
+      return true;
+    }
+  }
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, float>& b) const override {
     tensor.decode(first, count, b);
   }

@@ -67,11 +67,12 @@ Choice choose_format(const CooTensor& x, const TensorStatistics* statistics_of_x
     const auto entry = std::ranges::find(all, c.format, &FormatEntry::name);
     if (entry == all.end()) continue;
     const std::optional<double> bytes = predicted_bytes(x, s, *entry, rank, context);
-    if (bytes && (limit == 0 || *bytes + static_cast<double>(used) <= static_cast<double>(limit)))
-      return {entry->name, c.why + passed_over};
-    passed_over += bytes ? fmt::format("; {} would take {} more than the memory allows", c.format,
-                                       readable_bytes(static_cast<std::uint64_t>(*bytes) + used - limit))
-                         : fmt::format("; {} cannot hold this tensor here", c.format);
+    // While it is built the sort holds a record of key and value, of at most 24 bytes, per nonzero.
+    const std::uint64_t needed = bytes ? static_cast<std::uint64_t>(*bytes) + 24 * x.nnz() + used : 0;
+    if (bytes && (limit == 0 || needed <= limit)) return {entry->name, c.why + passed_over};
+    passed_over +=
+        bytes ? fmt::format("; {} would take {} more than the memory allows", c.format, readable_bytes(needed - limit))
+              : fmt::format("; {} cannot hold this tensor here", c.format);
   }
   return {"coo", fibres + (passed_over.empty() ? "; this build has no other format to take" : passed_over)};
 }

@@ -33,10 +33,14 @@ struct Chosen {
 };
 
 /// The cheapest kernel that can, or the one of the given name (Error when it cannot or there is none). With a
-/// deterministic context only kernels that promise the same bits are asked.
+/// deterministic context only kernels that promise the same bits are asked, on tensors whose order promises them too.
 template <class Kernel, class Question>
 [[nodiscard]] Chosen<Kernel> choose(std::span<const Kernel* const> kernels, const Question& question,
                                     std::string_view forced, bool deterministic) {
+  if (deterministic && !question.tensor.reproducible())
+    throw usage_error(fmt::format(
+        "this {} tensor was built without Context::deterministic: its order depends on the number of threads",
+        question.tensor.format().name));
   Chosen<Kernel> best;
   double cost = 0;
   bool known = false;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <map>
 
 #include "polyad/kernels.hpp"
@@ -21,6 +22,14 @@ void* Workspace::room(int purpose, std::size_t bytes, const Context& context) {
     room = Buffer<std::byte>(context, bytes, "the workspace of a kernel");
   }
   return room.data();
+}
+
+bool Workspace::affords(int purpose, std::size_t bytes, const Context& context) const {
+  if (!context.memory || context.memory->limit() == 0) return true;
+  const auto found = rooms_->by_purpose.find(purpose);
+  const std::uint64_t held = found == rooms_->by_purpose.end() ? 0 : found->second.bytes();
+  const std::uint64_t others = context.memory->used() - std::min(context.memory->used(), held);
+  return bytes <= held || (others <= context.memory->limit() && bytes <= context.memory->limit() - others);
 }
 
 std::uint64_t Workspace::bytes() const noexcept {

@@ -193,6 +193,47 @@ TEST_P(Battery, DeterministicKernelsGiveTheSameBits) {
   EXPECT_GT(ran, 0);
 }
 
+/// The same command with as many threads gives the same bytes, also without Context::deterministic.
+TEST_P(Battery, TheSameThreadsGiveTheSameBits) {
+  if (!wanted(GetParam())) GTEST_SKIP();
+  int ran = 0;
+  for (const cases::Case& c : cases::all()) {
+    if (c.dims[0] > 100000 || c.nnz < 1000) continue;
+    CooTensor x = cases::make(c, Precision::f64);
+    cases::Dice dice(5);
+    for (std::uint64_t k = 0; k < x.nnz(); ++k) std::get<Buffer<double>>(x.values)[k] *= 0.1 + dice.unit();
+    for (const bool private_outputs : {true, false}) {
+      Context context;
+      context.threads = 7;
+      const std::vector<FactorMatrix<double>> factors = random_factors<double>(x.dims, 40, context);
+      std::optional<Tensor> t = built(x, GetParam(), context);
+      if (!t) continue;
+      if (!private_outputs) context.memory = std::make_shared<MemoryBudget>(1);
+      for (int mode = 0; mode < x.order(); ++mode) {
+        FactorMatrix<double> out(Context{}, x.dims[static_cast<std::size_t>(mode)], 40);
+        std::vector<double> first;
+        for (int repeat = 0; repeat < 3; ++repeat) {
+          std::optional<Tensor> again;
+          if (GetParam() == "flycoo") again = built(x, GetParam(), Context{.threads = 7});
+          Workspace workspace;
+          try {
+            mttkrp<double>(again ? *again : *t, std::span<const FactorMatrix<double>>(factors), mode, out, workspace,
+                           context);
+          } catch (const Error& e) {
+            EXPECT_EQ(e.kind(), ErrorKind::limit);
+            continue;
+          }
+          std::vector<double> bits(out.data(), out.data() + out.rows() * out.stride());
+          if (first.empty()) first = bits;
+          EXPECT_EQ(first, bits) << c.name << ", mode " << mode + 1;
+          ++ran;
+        }
+      }
+    }
+  }
+  EXPECT_GT(ran, 0);
+}
+
 std::vector<std::string_view> format_names() {
   std::vector<std::string_view> names;
   for (const FormatEntry& f : formats()) names.push_back(f.name);

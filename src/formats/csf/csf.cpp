@@ -96,7 +96,7 @@ extern const FormatClass csf_all_format;
 const FormatClass csf_all_format = {{{"csf-all", "compressed sparse fibres: one tree per mode, with it at the root"},
                                      paper,
                                      false,
-                                     "fast in every mode, the same bits for any number of threads"},
+                                     "fast in every mode"},
                                     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
                                       return erased(csf_all_format, options, Csf::build(x, Csf::Trees::all, context));
                                     },

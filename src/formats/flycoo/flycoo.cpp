@@ -24,12 +24,27 @@ std::uint64_t bytes_of_nonzero(const BitLayout& layout, Precision precision) {
   return 8 * static_cast<std::uint64_t>(layout.words()) + bytes_of(precision);
 }
 
+FlycooParameters parameters_for(const CooTensor& x, const BitLayout& layout, const FormatOptions& options,
+                                const Context& context) {
+  const FlycooMachine machine{last_level_cache_bytes(), context.deterministic
+                                                            ? reproducible_threads
+                                                            : static_cast<std::uint64_t>(context.thread_count())};
+  return flycoo_parameters(x, machine, bytes_of_nonzero(layout, x.precision()), options, context);
+}
+
+/// Of the tables of a mode with k super-shards, when the next has `next`.
+std::uint64_t bytes_of_tables(std::uint64_t k, std::uint64_t next) {
+  return k * next * sizeof(std::uint64_t) + 2 * (k + 1) * sizeof(std::uint64_t) + k * sizeof(std::uint32_t);
+}
+
 /// Counts per pair of super-shards of modes a and b: table[super-shard of a][super-shard of b].
 std::vector<std::uint64_t> pair_counts(const CooTensor& x, const std::vector<Flycoo::Mode>& modes, std::size_t a,
                                        std::size_t b, const Context& context) {
   const std::uint64_t columns = modes[b].map.count();
   const std::uint64_t cells = modes[a].map.count() * columns;
-  const int threads = x.nnz() < (1U << 16U) ? 1 : context.thread_count();
+  // A table per thread: no more threads than their tables together have cells for the nonzeros.
+  const int threads = static_cast<int>(std::clamp<std::uint64_t>(x.nnz() / std::max<std::uint64_t>(cells, 1U << 15U), 1,
+                                                                 static_cast<std::uint64_t>(context.thread_count())));
   std::vector<std::vector<std::uint64_t>> parts(static_cast<std::size_t>(threads));
   visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
     cpu::run_team(threads, [&](int rank, int size) {
@@ -95,10 +110,7 @@ Flycoo Flycoo::build(const CooTensor& x, const FormatOptions& options, const Con
   f.tensor_shape = shape_of(x);
   f.layout = layout_for(x.dims);
   f.reproducible = context.deterministic;
-  const FlycooMachine machine{last_level_cache_bytes(), context.deterministic
-                                                            ? reproducible_threads
-                                                            : static_cast<std::uint64_t>(context.thread_count())};
-  const FlycooParameters p = flycoo_parameters(x, machine, bytes_of_nonzero(f.layout, x.precision()), options, context);
+  const FlycooParameters p = parameters_for(x, f.layout, options, context);
   f.shard_nonzeros = p.shard_nonzeros;
   const std::size_t order = x.dims.size();
   f.modes.resize(order);
@@ -139,9 +151,8 @@ Flycoo Flycoo::build(const CooTensor& x, const FormatOptions& options, const Con
 
 std::uint64_t Flycoo::bytes() const {
   std::uint64_t sum = 2 * tensor_shape.nnz * bytes_of_nonzero(layout, tensor_shape.precision);
-  for (const Mode& m : modes)
-    sum += m.start.bytes() + (m.begin.size() + m.first_row.size()) * sizeof(std::uint64_t) +
-           m.schedule.size() * sizeof(std::uint32_t);
+  for (std::size_t m = 0; m < modes.size(); ++m)
+    sum += bytes_of_tables(modes[m].map.count(), modes[(m + 1) % modes.size()].map.count());
   return sum;
 }
 
@@ -159,19 +170,24 @@ const FormatClass flycoo_format = {
     {{"flycoo", "packed indices and values in two buffers; computing a mode reorders the nonzeros for the next"},
      "Wijeratne, Kannan and Prasanna, Dynasor (2023)",
      false,
-     "one structure for all modes, no locks, memory that does not grow with the threads"},
+     "one structure for all modes, no locks, no private outputs"},
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(flycoo_format, options, Flycoo::build(x, options, context));
     },
-    [](const CooTensor& x, const TensorStatistics&, const FormatOptions& options, const Context&) -> StoragePrediction {
+    [](const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
+       const Context& context) -> StoragePrediction {
+      const BitLayout layout = layout_for(x.dims);
+      const FlycooParameters p = parameters_for(x, layout, options, context);
       const auto nnz = static_cast<double>(x.nnz());
-      const double shards =
-          std::max(2.0, nnz / static_cast<double>(options.shard_nonzeros > 0 ? options.shard_nonzeros : 1024));
+      const double shards = std::max(2.0, nnz / static_cast<double>(p.shard_nonzeros));
       double bits =
           static_cast<double>(x.order()) * std::log2(shards) + 8.0 * static_cast<double>(bytes_of(x.precision()));
       for (const std::uint64_t d : x.dims) bits += std::log2(static_cast<double>(std::max<std::uint64_t>(d, 1)));
+      std::uint64_t bytes = 2 * x.nnz() * bytes_of_nonzero(layout, x.precision());
+      for (std::size_t m = 0; m < x.dims.size(); ++m)
+        bytes += bytes_of_tables(p.super_shards[m], p.super_shards[(m + 1) % x.dims.size()]);
       return {2 * nnz * bits / 32.0,
-              2 * nnz * static_cast<double>(bytes_of_nonzero(layout_for(x.dims), x.precision())),
+              static_cast<double>(bytes),
               "2*nnz*(N*log2(nnz/g) + sum log2(dims) + value bits)/32",
               {}};
     }};

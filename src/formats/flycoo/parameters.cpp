@@ -98,7 +98,8 @@ std::uint64_t most_super_shard_rows(const FlycooMachine& machine, std::uint64_t 
 FlycooParameters flycoo_parameters(const CooTensor& x, const FlycooMachine& machine, std::uint64_t record_bytes,
                                    const FormatOptions& options, const Context& context) {
   FlycooParameters p;
-  p.shard_nonzeros = options.shard_nonzeros > 0 ? options.shard_nonzeros : least_shard;
+  p.shard_nonzeros =
+      std::min(options.shard_nonzeros > 0 ? options.shard_nonzeros : least_shard, std::max<std::uint64_t>(x.nnz(), 1));
   const std::uint64_t row_bytes = padded_columns(std::max<std::uint64_t>(options.rank, 1)) * bytes_of(x.precision());
   p.most_rows = most_super_shard_rows(machine, row_bytes, record_bytes, p.shard_nonzeros, x.nnz());
   const auto affordable = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(x.nnz()) / nonzeros_per_pair)) + 1;

@@ -176,6 +176,7 @@ std::uint64_t Hicoo::bytes() const {
 Hicoo Hicoo::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
   Hicoo h;
   h.tensor_shape = shape_of(x);
+  h.reproducible = context.deterministic;
   h.sides = hicoo::sides_for(x, options, context);
   h.schedules.resize(x.dims.size());
   const BitLayout layout(hicoo::largest_for_keys(x, context), {.plain = h.sides.block_bits});

@@ -36,6 +36,7 @@ struct Hicoo {
   static constexpr std::size_t lanes = 16;
 
   TensorShape tensor_shape;
+  bool reproducible = false;  ///< the size of superblocks does not depend on the number of threads
   hicoo::Sides sides;
   Buffer<std::uint64_t> bptr;            // [blocks + 1] first nonzero
   IndexBuffer binds;                     // [blocks][order] coordinates of blocks

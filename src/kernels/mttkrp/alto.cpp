@@ -4,6 +4,7 @@
 
 #include "kernels/mttkrp/key_loop.hpp"
 #include "kernels/mttkrp/local_plan.hpp"
+#include "kernels/mttkrp/owner.hpp"
 
 namespace polyad {
 
@@ -93,33 +94,26 @@ void run_ordered(const MttkrpRequest<T>& r) {
       const bool by_keys = sizeof(Index) == 4 && alto.key_words == 1 && alto.layout.native();
       const int parts = static_cast<int>(
           std::min(static_cast<std::uint64_t>(r.threads()), std::max<std::uint64_t>(alto.segments(), 1)));
-      const auto add_parts = [&](const auto& output) {
-        cpu::run_team(parts, [&](int rank, int size) {
-          NonzeroBlock<Index, T> block(r.order());
-          const cpu::Share s = cpu::share_of(alto.segments(), rank, size);
-          const std::uint64_t end = std::min(s.end * Alto::segment_nonzeros, r.nnz());
-          const Sink<T> sink = output.sink(rank);
-          if (by_keys && sink.kind == SinkKind::own) {
-            KeyLoop<T> loop = key_loop_for(plan, alto.layout, r.mode);
-            loop.out = sink.out;
-            return add_keys(loop, alto.keys.data(), typed<T>(alto.values), s.begin * Alto::segment_nonzeros, end,
-                            r.nnz());
-          }
-          add_range(alto, r.mode, plan, s.begin * Alto::segment_nonzeros, end, r.nnz(), sink, block);
-        });
-        output.finish();
-      };
       if (r.nnz() == 0) return clear(r.out, r.threads());
-      IntervalOutput<T> intervals(r, alto, parts);
-      // The rule of SharedOutput: a byte of private rows costs a hundredth of a locked addition.
-      const std::uint64_t bytes = intervals.copied_rows() * r.stride() * sizeof(T);
-      const MemoryBudget& memory = *r.context.memory;
-      if (bytes / 100 <= r.nnz() && (memory.limit() == 0 || memory.used() + bytes <= memory.limit())) {
-        intervals.prepare();
-        add_parts(intervals);
-      } else {
-        add_parts(SharedOutput<T>(r, parts, SinkKind::locked));
-      }
+      IntervalOutput<T> output(r, alto, parts);
+      // The rule of SharedOutput.
+      const std::uint64_t bytes = output.copied_rows() * r.stride() * sizeof(T);
+      if (bytes / 100 > r.nnz() || !r.workspace.affords(private_outputs, bytes, r.context)) return add_by_owner(r);
+      output.prepare();
+      cpu::run_team(parts, [&](int rank, int size) {
+        const cpu::Share s = cpu::share_of(alto.segments(), rank, size);
+        const std::uint64_t begin = s.begin * Alto::segment_nonzeros;
+        const std::uint64_t end = std::min(s.end * Alto::segment_nonzeros, r.nnz());
+        const Sink<T> sink = output.sink(rank);
+        if (by_keys) {
+          KeyLoop<T> loop = key_loop_for(plan, alto.layout, r.mode);
+          loop.out = sink.out;
+          return add_keys(loop, alto.keys.data(), typed<T>(alto.values), begin, end, r.nnz());
+        }
+        NonzeroBlock<Index, T> block(r.order());
+        add_range(alto, r.mode, plan, begin, end, r.nnz(), sink, block);
+      });
+      output.finish();
     }
   });
 }
@@ -129,7 +123,7 @@ void run_ordered(const MttkrpRequest<T>& r) {
 extern const MttkrpKernel mttkrp_alto_ordered;
 const MttkrpKernel mttkrp_alto_ordered = {
     {{"mttkrp/alto/ordered",
-      "a part of the line per thread; private copies of the rows that parts share, or row locks"},
+      "a part of the line per thread; private copies of the rows that parts share, or every thread its own rows"},
      "mttkrp",
      "alto",
      false},

@@ -3,6 +3,7 @@
 #include "formats/coo/coo.hpp"
 
 #include "kernels/mttkrp/nonzero_loop.hpp"
+#include "kernels/mttkrp/owner.hpp"
 
 namespace polyad {
 
@@ -55,8 +56,8 @@ void run_blocked(const MttkrpRequest<T>& r) {
       plan.loop.runs = rows_come_in_runs(coo, r.mode, r.nnz(), sample);
       const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
       const int threads = std::min(r.threads(), useful);
-      const SharedOutput<T> output =
-          kind == SinkKind::own ? SharedOutput<T>(r, threads, r.nnz()) : SharedOutput<T>(r, threads, kind);
+      if (kind == SinkKind::own && !SharedOutput<T>::affordable(r, threads, r.nnz())) return add_by_owner(r);
+      const SharedOutput<T> output(r, threads, kind);
       cpu::run_team(threads, [&](int rank, int size) {
         NonzeroBlock<Index, T> block(r.order());
         const cpu::Share s = cpu::share_of(r.nnz(), rank, size);
@@ -93,7 +94,8 @@ const MttkrpKernel mttkrp_coo_blocked = {
 
 extern const MttkrpKernel mttkrp_coo_privatised;
 const MttkrpKernel mttkrp_coo_privatised = {
-    {{"mttkrp/coo/privatised", "blocks of columns in registers; a private output per thread, or row locks"},
+    {{"mttkrp/coo/privatised",
+      "blocks of columns in registers; a private output per thread, or every thread its own rows"},
      "mttkrp",
      "coo",
      false},

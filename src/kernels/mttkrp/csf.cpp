@@ -3,6 +3,7 @@
 /// levels threads add to shared rows.
 #include "formats/csf/csf.hpp"
 
+#include "kernels/mttkrp/owner.hpp"
 #include "kernels/mttkrp/sorted_rows.hpp"
 #include "kernels/mttkrp/tree_loop.hpp"
 
@@ -41,11 +42,12 @@ void run_shared(const MttkrpRequest<T>& r) {
   const std::uint64_t step = leaves_per_chunk(r.nnz());
   const std::uint64_t chunks = (r.nnz() + step - 1) / step;
   const int threads = static_cast<int>(std::clamp<std::uint64_t>(chunks, 1, static_cast<std::uint64_t>(r.threads())));
-  const SharedOutput<T> output(r, threads, place.tree->nodes(place.level));
-  std::atomic<std::uint64_t> next{0};
-  cpu::run_team(threads, [&](int rank, int) {
+  if (!SharedOutput<T>::affordable(r, threads, place.tree->nodes(place.level))) return add_by_owner(r);
+  const SharedOutput<T> output(r, threads);
+  cpu::run_team(threads, [&](int rank, int size) {
     const Sink<T> sink = output.sink(rank);
-    for (std::uint64_t c = next.fetch_add(1); c < chunks; c = next.fetch_add(1)) {
+    const cpu::Share s = cpu::share_of(chunks, rank, size);
+    for (std::uint64_t c = s.begin; c < s.end; ++c) {
       TreeLoop<T> loop = plan.over(c * step, std::min((c + 1) * step, r.nnz()));
       loop.sink = sink;
       add_subtrees(loop);
@@ -81,7 +83,8 @@ const MttkrpKernel mttkrp_csf_root = {{{"mttkrp/csf/root", "sums subtrees upward
 
 extern const MttkrpKernel mttkrp_csf_inner;
 const MttkrpKernel mttkrp_csf_inner = {
-    {{"mttkrp/csf/inner", "products downwards and sums upwards meet at an inner level; private outputs or row locks"},
+    {{"mttkrp/csf/inner",
+      "products downwards and sums upwards meet at an inner level; private outputs, or every thread its own rows"},
      "mttkrp",
      "csf-one,csf-two,csf-all",
      false},
@@ -91,7 +94,7 @@ const MttkrpKernel mttkrp_csf_inner = {
 
 extern const MttkrpKernel mttkrp_csf_leaf;
 const MttkrpKernel mttkrp_csf_leaf = {
-    {{"mttkrp/csf/leaf", "products downwards; every leaf adds to a row; private outputs or row locks"},
+    {{"mttkrp/csf/leaf", "products downwards; every leaf adds to a row; private outputs, or every thread its own rows"},
      "mttkrp",
      "csf-one,csf-two,csf-all",
      false},

@@ -60,10 +60,7 @@ const MttkrpKernel mttkrp_flycoo_remapping = {
      "flycoo",
      true},
     [](const MttkrpQuestion& q) {
-      const auto* flycoo = get_if<Flycoo>(q.tensor);
-      if (flycoo == nullptr) return cannot("it works on flycoo");
-      if (q.context.deterministic && !flycoo->reproducible)
-        return cannot("the tensor was built without --deterministic: its order depends on the number of threads");
+      if (get_if<Flycoo>(q.tensor) == nullptr) return cannot("it works on flycoo");
       return can(row_cost(q), "no locks, no private outputs: every output row belongs to one thread");
     },
     run_remapping<float>,

@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: MIT
 /// \file Kernels that work on any format: they decode blocks of nonzeros.
 #include "kernels/mttkrp/nonzero_loop.hpp"
+#include "kernels/mttkrp/owner.hpp"
 
 namespace polyad {
 
-namespace {
-
-/// Nonzeros over the threads in equal parts; private outputs, or locks when those are too many.
 template <class T>
-void run_shared(const MttkrpRequest<T>& r) {
-  with_types(r.tensor.shape(), [&]<class Index, class Value>() {
-    if constexpr (std::is_same_v<Value, T>) {
-      LoopPlan<Index, T> plan(r);
-      NonzeroBlock<Index, T> sample(r.order());
-      plan.loop.runs = rows_come_in_runs(r.tensor, r.mode, r.nnz(), sample);
-      const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
-      const int threads = std::min(r.threads(), useful);
-      const SharedOutput<T> output(r, threads, r.nnz());
-      cpu::run_team(threads, [&](int rank, int size) {
-        NonzeroBlock<Index, T> block(r.order());
-        const cpu::Share s = cpu::share_of(r.nnz(), rank, size);
-        add_range(r.tensor, r.mode, plan, s.begin, s.end, r.nnz(), output.sink(rank), block);
-      });
-      output.finish();
-    }
-  });
-}
-
-/// Every thread reads all nonzeros and adds those of its own rows, in the order of the format: no shared rows, and the
-/// same bits for any number of threads.
-template <class T>
-void run_owner(const MttkrpRequest<T>& r) {
+void add_by_owner(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
       // Not in runs: which nonzeros become neighbours depends on who owns the rows between them.
@@ -67,11 +43,41 @@ void run_owner(const MttkrpRequest<T>& r) {
   });
 }
 
+template void add_by_owner(const MttkrpRequest<float>&);
+template void add_by_owner(const MttkrpRequest<double>&);
+
+namespace {
+
+/// Nonzeros over the threads in equal parts, private outputs; or every thread its own rows when those are too large.
+template <class T>
+void run_shared(const MttkrpRequest<T>& r) {
+  with_types(r.tensor.shape(), [&]<class Index, class Value>() {
+    if constexpr (std::is_same_v<Value, T>) {
+      LoopPlan<Index, T> plan(r);
+      NonzeroBlock<Index, T> sample(r.order());
+      plan.loop.runs = rows_come_in_runs(r.tensor, r.mode, r.nnz(), sample);
+      const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
+      const int threads = std::min(r.threads(), useful);
+      if (!SharedOutput<T>::affordable(r, threads, r.nnz())) return add_by_owner(r);
+      const SharedOutput<T> output(r, threads);
+      cpu::run_team(threads, [&](int rank, int size) {
+        NonzeroBlock<Index, T> block(r.order());
+        const cpu::Share s = cpu::share_of(r.nnz(), rank, size);
+        add_range(r.tensor, r.mode, plan, s.begin, s.end, r.nnz(), output.sink(rank), block);
+      });
+      output.finish();
+    }
+  });
+}
+
 }  // namespace
 
 extern const MttkrpKernel mttkrp_generic;
 const MttkrpKernel mttkrp_generic = {
-    {{"mttkrp/generic", "decodes blocks of nonzeros; private outputs or row locks"}, "mttkrp", "any", false},
+    {{"mttkrp/generic", "decodes blocks of nonzeros; private outputs, or every thread its own rows"},
+     "mttkrp",
+     "any",
+     false},
     [](const MttkrpQuestion& q) {
       return can(1.5 * row_cost(q) + 1e3, "works on every format; none of this format's own kernels can do better");
     },
@@ -89,7 +95,7 @@ const MttkrpKernel mttkrp_generic_owner = {
           (2 + q.threads()) * row_cost(q) + 1e3,
           "every row is summed by one thread in the order of the format: the same bits for any number of threads");
     },
-    run_owner<float>,
-    run_owner<double>};
+    add_by_owner<float>,
+    add_by_owner<double>};
 
 }  // namespace polyad

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/mttkrp/local_plan.hpp"
+#include "kernels/mttkrp/owner.hpp"
 
 namespace polyad {
 
@@ -41,8 +42,8 @@ void run_scheduled(const MttkrpRequest<T>& r) {
   });
 }
 
-/// Superblocks in parallel, whatever rows they write: a private output per thread, or row locks when those are too
-/// many.
+/// Superblocks in parallel, whatever rows they write: a private output per thread, or every thread its own rows when
+/// those are too many.
 template <class T>
 void run_privatised(const MttkrpRequest<T>& r) {
   const auto& hicoo = *get_if<Hicoo>(r.tensor);
@@ -51,7 +52,8 @@ void run_privatised(const MttkrpRequest<T>& r) {
       const auto plan = local_plan<Index, T>(r, hicoo);
       const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
       const int threads = std::min(r.threads(), useful);
-      const SharedOutput<T> output(r, threads, r.nnz());
+      if (!SharedOutput<T>::affordable(r, threads, r.nnz())) return add_by_owner(r);
+      const SharedOutput<T> output(r, threads);
       cpu::run_team(threads, [&](int rank, int size) {
         NonzeroBlock<Index, T> block(r.order());
         const cpu::Share s = cpu::share_of(r.nnz(), rank, size);
@@ -117,7 +119,7 @@ const MttkrpKernel mttkrp_hicoo_scheduled = {
 
 extern const MttkrpKernel mttkrp_hicoo_privatised;
 const MttkrpKernel mttkrp_hicoo_privatised = {
-    {{"mttkrp/hicoo/privatised", "superblocks in parallel; a private output per thread, or row locks"},
+    {{"mttkrp/hicoo/privatised", "superblocks in parallel; a private output per thread, or every thread its own rows"},
      "mttkrp",
      "hicoo",
      false},

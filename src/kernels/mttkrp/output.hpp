@@ -2,8 +2,7 @@
 /// \file How loops add to the output: the sinks. One loop, different sinks.
 ///
 ///   own        the rows belong to this thread: load, add, store
-///   locked     several threads may add to a row: a spin lock per group of rows
-///   atomic     the same with one atomic addition per number (GenTen's MTTKRP-A and -B)
+///   atomic     several threads may add to a row: one atomic addition per number (GenTen's MTTKRP-A and -B)
 ///   boundary   own, but the first and the last row of the thread's chunk, which its neighbours share, go to side rows
 ///              that are added in order afterwards: no atomics, the same bits for any number of threads
 #pragma once
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
@@ -19,27 +17,7 @@
 
 namespace polyad {
 
-/// Spin locks, one per group of rows. A cache line each would be 64 bytes per row; 4 bytes and 2^16 of them collide
-/// rarely.
-class RowLocks {
- public:
-  static constexpr std::uint64_t count = std::uint64_t{1} << 16U;
-
-  RowLocks() = default;
-  explicit RowLocks(std::atomic<std::uint32_t>* flags) : flags_(flags) {}
-
-  void lock(std::uint64_t row) const {
-    std::atomic<std::uint32_t>& flag = flags_[row & (count - 1)];
-    for (int tries = 0; flag.exchange(1, std::memory_order_acquire) != 0; ++tries)
-      if (tries > 100) std::this_thread::yield();  // more threads than cores
-  }
-  void unlock(std::uint64_t row) const { flags_[row & (count - 1)].store(0, std::memory_order_release); }
-
- private:
-  std::atomic<std::uint32_t>* flags_ = nullptr;
-};
-
-enum class SinkKind : std::uint8_t { own, locked, atomic, boundary };
+enum class SinkKind : std::uint8_t { own, atomic, boundary };
 
 /// Where one thread adds rows.
 template <class T>
@@ -47,7 +25,6 @@ struct Sink {
   SinkKind kind = SinkKind::own;
   T* out = nullptr;             // [rows][stride]
   std::uint64_t stride = 0;     // elements
-  RowLocks locks;               // locked
   std::uint64_t first_row = 0;  // boundary
   std::uint64_t last_row = 0;
   T* first = nullptr;  // [stride]
@@ -70,29 +47,28 @@ void clear(FactorMatrix<T>& m, int threads) {
                        [&](std::uint64_t b, std::uint64_t e) { std::fill(m.data() + b, m.data() + e, T{0}); });
 }
 
-/// An output that several threads add to at arbitrary rows: private copies that are summed at the end, as long as they
-/// are cheap, else locks. Measured with 2 threads: a lock that the other core touched last costs about 30 ns; a private
-/// row costs 3 passes over its bytes.
+/// An output that several threads add to at arbitrary rows: private copies that are summed at the end, in the order of
+/// the threads. With a fixed share of the work for each thread the result is the same for every run with as many
+/// threads.
 template <class T>
 class SharedOutput {
  public:
+  /// Whether private copies fit the memory and cost less than what replaces them, every thread reading all nonzeros
+  /// (add_by_owner): a private row costs 3 passes over its bytes.
   /// \param adds how many rows will be added, by all threads
-  SharedOutput(const MttkrpRequest<T>& request, int threads, std::uint64_t adds)
-      : SharedOutput(request, threads, affords_copies(request, threads, adds) ? SinkKind::own : SinkKind::locked) {}
+  [[nodiscard]] static bool affordable(const MttkrpRequest<T>& r, int threads, std::uint64_t adds) {
+    if (threads == 1) return true;
+    const std::uint64_t bytes = copy_bytes(r) * static_cast<std::uint64_t>(threads - 1);
+    return bytes / 100 <= adds && r.workspace.affords(private_outputs, bytes, r.context);
+  }
 
-  /// The same with the strategy given: own = private copies, locked or atomic.
-  SharedOutput(const MttkrpRequest<T>& request, int threads, SinkKind kind)
+  /// \param kind own: private copies; atomic: the threads add to the output itself
+  SharedOutput(const MttkrpRequest<T>& request, int threads, SinkKind kind = SinkKind::own)
       : request_(request), threads_(threads), kind_(threads == 1 ? SinkKind::own : kind) {
     clear(request.out, threads);
-    if (threads == 1) return;
-    if (kind_ == SinkKind::own) {
+    if (threads > 1 && kind_ == SinkKind::own)
       copies_ = static_cast<T*>(request.workspace.room(
           private_outputs, copy_bytes(request) * static_cast<std::size_t>(threads - 1), request.context));
-    } else if (kind_ == SinkKind::locked) {
-      flags_ = static_cast<std::atomic<std::uint32_t>*>(
-          request.workspace.room(row_locks, RowLocks::count * sizeof(std::uint32_t), request.context));
-      std::fill_n(reinterpret_cast<std::uint32_t*>(flags_), RowLocks::count, 0U);
-    }
   }
 
   /// What thread `rank` adds to. Each thread calls it once, from within the team: it clears its own copy.
@@ -106,7 +82,6 @@ class SharedOutput {
       s.out = copies_ + static_cast<std::uint64_t>(rank - 1) * elements;
       std::fill_n(s.out, elements, T{0});
     }
-    s.locks = RowLocks(flags_);
     return s;
   }
 
@@ -123,24 +98,15 @@ class SharedOutput {
     });
   }
 
-  [[nodiscard]] SinkKind kind() const noexcept { return kind_; }
-
  private:
   [[nodiscard]] static std::uint64_t copy_bytes(const MttkrpRequest<T>& r) {
     return r.out.rows() * r.stride() * sizeof(T);
-  }
-  [[nodiscard]] static bool affords_copies(const MttkrpRequest<T>& r, int threads, std::uint64_t adds) {
-    const std::uint64_t bytes = copy_bytes(r) * static_cast<std::uint64_t>(threads - 1);
-    const MemoryBudget& memory = *r.context.memory;
-    const bool fits = memory.limit() == 0 || memory.used() + bytes <= memory.limit();
-    return fits && bytes / 100 <= adds;
   }
 
   const MttkrpRequest<T>& request_;
   int threads_;
   SinkKind kind_;
-  T* copies_ = nullptr;                          // [threads - 1][rows][stride]
-  std::atomic<std::uint32_t>* flags_ = nullptr;  // [RowLocks::count]
+  T* copies_ = nullptr;  // [threads - 1][rows][stride]
 };
 
 /// Work cut into chunks whose first and last output rows neighbours may share (nonzeros sorted by the output mode):

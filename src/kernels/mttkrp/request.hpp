@@ -53,7 +53,7 @@ struct MttkrpKernel {
 };
 
 /// What the purposes of a Workspace are.
-enum WorkspacePurpose : int { private_outputs, row_locks, boundary_rows, other_scratch };
+enum WorkspacePurpose : int { private_outputs, boundary_rows };
 
 /// Nanoseconds one thread takes for a row of `rank` columns in a loop over nonzeros, roughly: 1 ns per 16 columns and
 /// factor read. Only the order of kernels matters.

@@ -103,11 +103,6 @@ HWY_INLINE void add_row(const Sink<T>& sink, std::uint64_t row, std::uint64_t co
     case SinkKind::boundary:
       cols.add_to(sink.at(row) + column);
       return;
-    case SinkKind::locked:
-      sink.locks.lock(row);
-      cols.add_to(sink.out + row * sink.stride + column);
-      sink.locks.unlock(row);
-      return;
     case SinkKind::atomic: {
       alignas(64) T numbers[C];
       cols.store(numbers);

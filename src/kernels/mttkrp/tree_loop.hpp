@@ -92,7 +92,7 @@ struct TreePlan {
       TreeLevel<T>& at = l.levels[static_cast<std::size_t>(h)];
       const std::uint32_t* closing = at.pointers + at.last + 1;
       const std::uint32_t* first = std::upper_bound(at.pointers, closing, below.begin) - 1;
-      const std::uint32_t* farthest = std::min(first + (below.end - below.begin), closing);
+      const std::uint32_t* farthest = first + std::min<std::ptrdiff_t>(below.end - below.begin, closing - first);
       at.begin = static_cast<std::uint32_t>(first - at.pointers);
       at.end = static_cast<std::uint32_t>(std::lower_bound(first + 1, farthest, below.end) - at.pointers);
     }
