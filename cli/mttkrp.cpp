@@ -62,8 +62,8 @@ void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
       session.timed("compute", [&] { return mttkrp<T>(tensor, factors, mode, out, workspace, context, o.kernel); });
   const double size = norm(out);
   if (!std::isfinite(size))
-    throw Error(ErrorKind::limit,
-                fmt::format("{}: the result is larger than {} can hold", o.input.file, name_of(tensor.precision())));
+    throw file_error(o.input.file, 0,
+                     fmt::format("the result has numbers larger than {} can hold", name_of(tensor.precision())));
   if (!o.output.empty()) session.timed("write", [&] { write(matrix_of(out), o.output, context); });
 
   session.print("mode {} of {}, rank {}: {} x {}, norm {:.6g}\n", mode + 1, readable_dims(tensor.dims()), rank,

@@ -138,8 +138,8 @@ void run(const TtvOptions& o, Session& session) {
   CooTensor y = session.timed("compute", [&] { return ttv(x, mode, vector, session.context(), {}, &choice); });
   for (std::uint64_t k = 0; k < y.nnz(); ++k)
     if (!std::isfinite(y.value(k)))
-      throw Error(ErrorKind::limit, fmt::format("{} times {}: a sum is larger than {} can hold", o.input.file, o.vector,
-                                                name_of(y.precision())));
+      throw file_error(o.input.file, 0,
+                       fmt::format("the product has a sum larger than {} can hold", name_of(y.precision())));
   y.labels = std::move(labels);
   std::vector<std::string> written;
   if (!o.output.empty()) written = session.timed("write", [&] { return write(y, o.output, {}, session.context()); });

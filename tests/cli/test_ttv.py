@@ -126,6 +126,22 @@ def labels():
     equal([(m["name"], m["labels"]) for m in modes], [("m1", 2), ("m3", 1)], "labels of the modes that are left")
 
 
+def safety():
+    """Nothing that is read is overwritten, and a sum that does not fit is an error."""
+    good = "1 1 1 2\n2 1 1 3\n"
+    write("s/x.tns", good)
+    write("s/v.txt", "1\n")
+    for out in (["--out", "s/x.tns"], ["--out", "s/v.txt"], ["--json", "s/v.txt"], ["--out", "s/y.tns", "--json", "s/y.tns"]):
+        r = run("ttv", "s/x.tns", "--mode", 2, "--vector", "s/v.txt", *out)
+        check(not is_sentence(r, code=2), f"ttv {' '.join(out)}", r)
+    equal((text("s/x.tns"), text("s/v.txt")), (good, "1\n"), "what was read is still there")
+    write("s/big.tns", "1 1 1e308\n1 2 1e308\n")
+    write("s/w.txt", "1 1\n")
+    refused(run("ttv", "s/big.tns", "--mode", 2, "--vector", "s/w.txt", "--out", "s/z.tns"), "a sum above 1e308", "s/big.tns",
+            says="f64")
+
+
+safety()
 numbers()
 threads()
 vectors()

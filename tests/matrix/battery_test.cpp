@@ -15,8 +15,8 @@ namespace polyad {
 namespace {
 
 #ifdef POLYAD_SANITIZED
-constexpr std::array ranks = {3, 33};
-constexpr std::array thread_counts = {1, 7};
+constexpr std::array ranks = {33};
+constexpr std::array thread_counts = {7};
 #else
 constexpr std::array ranks = {1, 3, 8, 10, 16, 17, 33, 64};
 constexpr std::array thread_counts = {1, 2, 3, 7, 16};

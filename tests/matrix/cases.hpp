@@ -84,11 +84,13 @@ inline std::vector<Case> every() {
   return c;
 }
 
-/// Those to run: under a sanitizer every second one, as it looks for mistakes that any case shows.
+/// Those to run: under a sanitizer every third one, as it looks for mistakes that any case shows.
 inline std::vector<Case> all() {
   std::vector<Case> c = every();
 #ifdef POLYAD_SANITIZED
-  for (std::size_t k = 1; k < c.size(); ++k) c.erase(c.begin() + static_cast<std::ptrdiff_t>(k));
+  std::vector<Case> some;
+  for (std::size_t k = 0; k < c.size(); k += 3) some.push_back(c[k]);
+  return some;
 #endif
   return c;
 }

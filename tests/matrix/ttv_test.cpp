@@ -17,7 +17,7 @@ namespace polyad {
 namespace {
 
 #ifdef POLYAD_SANITIZED
-constexpr std::array thread_counts = {1, 3, 16};
+constexpr std::array thread_counts = {7};
 #else
 constexpr std::array thread_counts = {1, 2, 3, 7, 16};
 #endif
@@ -120,7 +120,7 @@ TEST_P(TtvBattery, TtvIsExact) {
 
 TEST_P(TtvBattery, TtvTakesTheFormatsOwnKernel) {
   if (!wanted(GetParam())) GTEST_SKIP();
-  const CooTensor x = cases::make(cases::all()[4], Precision::f64);
+  const CooTensor x = cases::make(cases::every()[4], Precision::f64);
   const Tensor t = build(x, GetParam());
   for (int mode = 0; mode < x.order(); ++mode) {
     KernelChoice choice;
