@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/// \file Every format against a plain CSF program: one tree per mode, OpenMP over its slices, no vectors written by hand, no
-/// prefetching, no balancing beyond dynamic scheduling. All modes in turn; both in one run, on the same factors.
+/// \file Every format against a plain CSF program: one tree per mode, OpenMP over its slices, no vectors written by
+/// hand, no prefetching, no balancing beyond dynamic scheduling. All modes in turn; both in one run, on the same
+/// factors.
 ///
 ///   mttkrp_bench FILE [THREADS [f64|f32 [RANK [REPEAT]]]]
 ///   mttkrp_bench like:nell2:5000000 ...      a generated tensor
@@ -87,7 +88,8 @@ void walk(const PlainTree<T>& t, std::size_t level, std::uint64_t begin, std::ui
 }
 
 template <class T, int R>
-void plain_mttkrp(const PlainTree<T>& t, const std::vector<FactorMatrix<T>>& factors, FactorMatrix<T>& out, int threads) {
+void plain_mttkrp(const PlainTree<T>& t, const std::vector<FactorMatrix<T>>& factors, FactorMatrix<T>& out,
+                  int threads) {
   std::fill_n(out.data(), out.rows() * out.stride(), T{0});
   const auto slices = static_cast<std::int64_t>(t.ids[0].size());
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
@@ -109,7 +111,8 @@ void compare(const CooTensor& x, const Context& context, int repeat) {
     std::vector<double> sweeps;
     for (int k = 0; k <= repeat; ++k) {
       const double s = seconds([&] {
-        for (std::size_t m = 0; m < trees.size(); ++m) plain_mttkrp<T, R>(trees[m], factors, out[m], context.thread_count());
+        for (std::size_t m = 0; m < trees.size(); ++m)
+          plain_mttkrp<T, R>(trees[m], factors, out[m], context.thread_count());
       });
       if (k > 0) sweeps.push_back(s);
     }
@@ -128,7 +131,8 @@ void compare(const CooTensor& x, const Context& context, int repeat) {
       for (int k = 0; k <= repeat; ++k) {
         const double s = seconds([&] {
           for (int m = 0; m < x.order(); ++m)
-            mttkrp<T>(t, std::span<const FactorMatrix<T>>(factors), m, out[static_cast<std::size_t>(m)], workspace, context);
+            mttkrp<T>(t, std::span<const FactorMatrix<T>>(factors), m, out[static_cast<std::size_t>(m)], workspace,
+                      context);
         });
         if (k > 0) sweeps.push_back(s);
       }
@@ -167,7 +171,8 @@ int run(int argc, char** argv) {
   const bool f32 = argc > 3 && std::string_view(argv[3]) == "f32";
   const int rank = argc > 4 ? std::atoi(argv[4]) : 16;
   const int repeat = argc > 5 ? std::max(1, std::atoi(argv[5])) : 5;
-  const CooTensor x = tensor_of(argc > 1 ? argv[1] : "like:nell2:5000000", f32 ? Precision::f32 : Precision::f64, context);
+  const CooTensor x =
+      tensor_of(argc > 1 ? argv[1] : "like:nell2:5000000", f32 ? Precision::f32 : Precision::f64, context);
   if (rank != 16 && rank != 32) throw usage_error("the plain program is compiled for ranks 16 and 32");
   if (x.index_width() != IndexWidth::u32 || x.order() < 2) throw usage_error("the plain program has 32-bit indices");
   fmt::print("order {}, {} nonzeros, {}, rank {}, {} threads; all modes, median of {}\n", x.order(), x.nnz(),

@@ -29,9 +29,11 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  /// At least `bytes` bytes, aligned for any type, for one of the purposes of a kernel; the content is whatever was left.
+  /// At least `bytes` bytes, aligned for any type, for one of the purposes of a kernel; the content is whatever was
+  /// left.
   [[nodiscard]] void* room(int purpose, std::size_t bytes, const Context& context);
-  /// Whether the context's memory limit lets the room of a purpose have so many bytes: what it holds already counts once.
+  /// Whether the context's memory limit lets the room of a purpose have so many bytes: what it holds already counts
+  /// once.
   [[nodiscard]] bool affords(int purpose, std::size_t bytes, const Context& context) const;
   /// Bytes held.
   [[nodiscard]] std::uint64_t bytes() const noexcept;

@@ -48,8 +48,8 @@ struct StoragePrediction {
 class TensorBody;
 
 /// A tensor in a storage format: the erased handle. Move-only. Some formats (flycoo) change their order of nonzeros
-/// while computing, so one Tensor serves one computation at a time, and sums over its nonzeros (norm, innerprod) may differ
-/// in the last bits after an MTTKRP.
+/// while computing, so one Tensor serves one computation at a time, and sums over its nonzeros (norm, innerprod) may
+/// differ in the last bits after an MTTKRP.
 class Tensor {
  public:
   /// One structure of a tensor: the only one, or the one for a mode.
