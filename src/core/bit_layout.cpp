@@ -83,6 +83,12 @@ __attribute__((target("bmi2"))) void scatter_native(const Index* index, std::siz
 
 }  // namespace
 
+std::vector<std::uint64_t> largest_allowed(std::span<const std::uint64_t> dims) {
+  std::vector<std::uint64_t> largest(dims.begin(), dims.end());
+  for (std::uint64_t& d : largest) d -= d > 0 ? 1 : 0;
+  return largest;
+}
+
 BitLayout::BitLayout(std::span<const std::uint64_t> largest, Levels levels, bool native)
     : skipped_(levels.skipped), native_(native && has_fast_bit_gather()) {
   const std::size_t order = largest.size();

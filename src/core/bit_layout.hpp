@@ -37,6 +37,9 @@ struct BitField {
   return word;
 }
 
+/// Per mode the largest index that its length allows.
+[[nodiscard]] std::vector<std::uint64_t> largest_allowed(std::span<const std::uint64_t> dims);
+
 /// Where the bits of the indices sit in a key. Bit j of an index belongs to level j; levels are stacked from the lowest
 /// one up, and within a level the longest mode is on top. A mode that has no more bits drops out, so the extra bits of
 /// long modes end up at the top: ALTO's line, and Morton order when all modes are of one length.

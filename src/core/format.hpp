@@ -78,6 +78,12 @@ template <class T, class Variant>
   return std::get<Buffer<T>>(v).data();
 }
 
+/// Bytes of the Buffer inside a variant.
+template <class Variant>
+[[nodiscard]] std::uint64_t bytes_in(const Variant& v) {
+  return std::visit([](const auto& buffer) { return static_cast<std::uint64_t>(buffer.bytes()); }, v);
+}
+
 /// A format: a struct that keeps a tensor of any order, index width and precision.
 ///
 ///   shape()   dims, nnz, precision

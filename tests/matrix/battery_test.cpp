@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <polyad/polyad.hpp>
 
 #include "matrix/cases.hpp"
+#include "matrix/registered.hpp"
 #include "oracle/kernel_oracle.hpp"
 
 namespace polyad {
@@ -24,11 +24,6 @@ constexpr std::array thread_counts = {1, 2, 3, 7, 16};
 
 /// Every rank with two threads, every number of threads with ranks of each kind of blocks of columns.
 bool together(int threads, std::uint64_t rank) { return threads == 2 || rank == 3 || rank == 16 || rank == 33; }
-
-bool wanted(std::string_view format) {
-  const char* only = std::getenv("POLYAD_BATTERY_FORMATS");
-  return only == nullptr || fmt::format(",{},", only).find(fmt::format(",{},", format)) != std::string::npos;
-}
 
 std::vector<oracle::Dense> whole_number_factors(const std::vector<std::uint64_t>& dims, std::uint64_t rank) {
   cases::Dice dice(rank + dims.size());
@@ -51,20 +46,10 @@ std::vector<FactorMatrix<T>> as_factors(const std::vector<oracle::Dense>& all) {
   return out;
 }
 
-/// The tensor in a format; nothing when the format says why it cannot hold it.
-std::optional<Tensor> built(const CooTensor& x, std::string_view format, const Context& context) {
-  try {
-    return build(x, format, {}, context);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::limit) << format << ": " << e.what();
-    return std::nullopt;
-  }
-}
-
 class Battery : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(Battery, GivesTheCoordinatesBack) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all())
     for (const Precision precision : {Precision::f32, Precision::f64})
@@ -73,7 +58,7 @@ TEST_P(Battery, GivesTheCoordinatesBack) {
         Context context;
         context.threads = threads;
         CooTensor x = cases::make(c, precision);
-        const std::optional<Tensor> t = built(x, GetParam(), context);
+        const std::optional<Tensor> t = registered::built(x, GetParam(), context);
         if (!t) continue;
         EXPECT_EQ(t->nnz(), x.nnz());
         EXPECT_EQ(t->dims(), x.dims);
@@ -109,7 +94,7 @@ int mttkrp_cases(const cases::Case& c, std::string_view format) {
   for (const int threads : thread_counts) {
     Context context;
     context.threads = threads;
-    std::optional<Tensor> t = built(x, format, context);
+    std::optional<Tensor> t = registered::built(x, format, context);
     if (!t) return 0;
     Workspace workspace;
     for (const auto& [dense, results] : expected) {
@@ -144,7 +129,7 @@ int mttkrp_cases(const cases::Case& c, std::string_view format) {
 }
 
 TEST_P(Battery, MttkrpIsExact) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all()) {
     if (c.dims[0] > 100000) continue;  // its dense results would take longer than all the rest
@@ -156,7 +141,7 @@ TEST_P(Battery, MttkrpIsExact) {
 }
 
 TEST_P(Battery, DeterministicKernelsGiveTheSameBits) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all()) {
     if (c.dims[0] > 100000) continue;
@@ -169,7 +154,7 @@ TEST_P(Battery, DeterministicKernelsGiveTheSameBits) {
         Context context;
         context.threads = threads;
         context.deterministic = true;
-        std::optional<Tensor> t = built(x, GetParam(), context);
+        std::optional<Tensor> t = registered::built(x, GetParam(), context);
         if (!t) continue;
         std::vector<FactorMatrix<double>> factors;
         cases::Dice fill(9);
@@ -195,7 +180,7 @@ TEST_P(Battery, DeterministicKernelsGiveTheSameBits) {
 
 /// The same command with as many threads gives the same bytes, also without Context::deterministic.
 TEST_P(Battery, TheSameThreadsGiveTheSameBits) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all()) {
     if (c.dims[0] > 100000 || c.nnz < 1000) continue;
@@ -207,7 +192,7 @@ TEST_P(Battery, TheSameThreadsGiveTheSameBits) {
       seven.threads = 7;
       Context context = seven;
       const std::vector<FactorMatrix<double>> factors = random_factors<double>(x.dims, 40, context);
-      std::optional<Tensor> t = built(x, GetParam(), context);
+      std::optional<Tensor> t = registered::built(x, GetParam(), context);
       if (!t) continue;
       if (!private_outputs) context.memory = std::make_shared<MemoryBudget>(1);
       for (int mode = 0; mode < x.order(); ++mode) {
@@ -215,7 +200,8 @@ TEST_P(Battery, TheSameThreadsGiveTheSameBits) {
         std::vector<double> first;
         for (int repeat = 0; repeat < 3; ++repeat) {
           std::optional<Tensor> again;
-          if (GetParam() == "flycoo") again = built(x, GetParam(), seven);  // its order changes while computing
+          if (GetParam() == "flycoo")
+            again = registered::built(x, GetParam(), seven);  // its order changes while computing
           Workspace workspace;
           try {
             mttkrp<double>(again ? *again : *t, std::span<const FactorMatrix<double>>(factors), mode, out, workspace,
@@ -235,17 +221,7 @@ TEST_P(Battery, TheSameThreadsGiveTheSameBits) {
   EXPECT_GT(ran, 0);
 }
 
-std::vector<std::string_view> format_names() {
-  std::vector<std::string_view> names;
-  for (const FormatEntry& f : formats()) names.push_back(f.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Formats, Battery, testing::ValuesIn(format_names()), [](const auto& one) {
-  std::string name(one.param);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Formats, Battery, testing::ValuesIn(registered::formats()), registered::test_name);
 
 }  // namespace
 }  // namespace polyad

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /// \file TTV, TTM, inner product and norm of every format in the registry against the oracle: every kernel that can,
-/// every mode, precision and number of threads, exactly. POLYAD_BATTERY_FORMATS=a,b restricts the formats.
+/// every mode, precision and number of threads, exactly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <polyad/polyad.hpp>
 
 #include "matrix/cases.hpp"
+#include "matrix/registered.hpp"
 #include "oracle/kernel_oracle.hpp"
 
 namespace polyad {
@@ -22,25 +22,10 @@ constexpr std::array thread_counts = {7};
 constexpr std::array thread_counts = {1, 2, 3, 7, 16};
 #endif
 
-bool wanted(std::string_view format) {
-  const char* only = std::getenv("POLYAD_BATTERY_FORMATS");
-  return only == nullptr || fmt::format(",{},", only).find(fmt::format(",{},", format)) != std::string::npos;
-}
-
 Context threads_of(int threads) {
   Context context;
   context.threads = threads;
   return context;
-}
-
-/// The tensor in a format; nothing when the format says why it cannot hold it.
-std::optional<Tensor> built(const CooTensor& x, std::string_view format, const Context& context) {
-  try {
-    return build(x, format, {}, context);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::limit) << format << ": " << e.what();
-    return std::nullopt;
-  }
 }
 
 std::vector<double> whole_numbers(std::uint64_t n, std::uint64_t seed) {
@@ -73,7 +58,7 @@ Sums checked(const CooTensor& y) {
 class TtvBattery : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(TtvBattery, TtvIsExact) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   std::map<std::string_view, int> ran;
   for (const cases::Case& c : cases::all())
     for (const Precision precision : {Precision::f32, Precision::f64}) {
@@ -84,7 +69,7 @@ TEST_P(TtvBattery, TtvIsExact) {
             x, whole_numbers(x.dims[static_cast<std::size_t>(mode)], static_cast<std::uint64_t>(mode)), mode));
       for (const int threads : thread_counts) {
         const Context context = threads_of(threads);
-        const std::optional<Tensor> t = built(x, GetParam(), context);
+        const std::optional<Tensor> t = registered::built(x, GetParam(), context);
         if (!t) break;
         for (int mode = 0; mode < x.order(); ++mode)
           for (const KernelEntry& kernel : kernels()) {
@@ -119,7 +104,7 @@ TEST_P(TtvBattery, TtvIsExact) {
 }
 
 TEST_P(TtvBattery, TtvTakesTheFormatsOwnKernel) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   const CooTensor x = cases::make(cases::every()[4], Precision::f64);
   const Tensor t = build(x, GetParam());
   for (int mode = 0; mode < x.order(); ++mode) {
@@ -133,7 +118,7 @@ TEST_P(TtvBattery, TtvTakesTheFormatsOwnKernel) {
 }
 
 TEST_P(TtvBattery, DeterministicKernelsGiveTheSameBits) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all()) {
     CooTensor x = cases::make(c, Precision::f64);
@@ -148,7 +133,7 @@ TEST_P(TtvBattery, DeterministicKernelsGiveTheSameBits) {
         for (const int threads : {1, 2, 7}) {
           Context context = threads_of(threads);
           context.deterministic = true;  // the order of nonzeros in a format may depend on the threads without it
-          const std::optional<Tensor> t = built(x, GetParam(), context);
+          const std::optional<Tensor> t = registered::built(x, GetParam(), context);
           if (!t) break;
           std::optional<CooTensor> y;
           try {
@@ -170,7 +155,7 @@ TEST_P(TtvBattery, DeterministicKernelsGiveTheSameBits) {
 }
 
 TEST_P(TtvBattery, TtmIsExact) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all())
     for (const Precision precision : {Precision::f32, Precision::f64}) {
@@ -188,7 +173,7 @@ TEST_P(TtvBattery, TtmIsExact) {
             SCOPED_TRACE(fmt::format("{}, {}, mode {}, {} rows, {} threads", c.name, name_of(precision), mode + 1, rows,
                                      threads));
             const Context context = threads_of(threads);
-            const std::optional<Tensor> t = built(x, GetParam(), context);
+            const std::optional<Tensor> t = registered::built(x, GetParam(), context);
             if (!t) continue;
             const SemiSparseTensor y = ttm(*t, mode, matrix, context);
             EXPECT_EQ(y.dense_mode, mode);
@@ -215,7 +200,7 @@ TEST_P(TtvBattery, TtmIsExact) {
 }
 
 TEST_P(TtvBattery, InnerProductAndNormAreExact) {
-  if (!wanted(GetParam())) GTEST_SKIP();
+  if (!registered::wanted(GetParam())) GTEST_SKIP();
   int ran = 0;
   for (const cases::Case& c : cases::all())
     for (const Precision precision : {Precision::f32, Precision::f64}) {
@@ -236,7 +221,7 @@ TEST_P(TtvBattery, InnerProductAndNormAreExact) {
         const double expected = oracle::innerprod(x, model.weights, dense);
         for (const int threads : thread_counts) {
           const Context context = threads_of(threads);
-          const std::optional<Tensor> t = built(x, GetParam(), context);
+          const std::optional<Tensor> t = registered::built(x, GetParam(), context);
           if (!t) break;
           EXPECT_EQ(innerprod(*t, model, context), expected) << c.name << ", rank " << rank << ", " << threads;
           EXPECT_EQ(norm(*t, context), std::sqrt(squares)) << c.name << ", " << threads;
@@ -248,17 +233,7 @@ TEST_P(TtvBattery, InnerProductAndNormAreExact) {
   EXPECT_GT(ran, 0);
 }
 
-std::vector<std::string_view> format_names() {
-  std::vector<std::string_view> names;
-  for (const FormatEntry& f : formats()) names.push_back(f.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Formats, TtvBattery, testing::ValuesIn(format_names()), [](const auto& one) {
-  std::string name(one.param);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Formats, TtvBattery, testing::ValuesIn(registered::formats()), registered::test_name);
 
 }  // namespace
 }  // namespace polyad

@@ -11,8 +11,10 @@
 namespace polyad {
 
 std::uint64_t last_cache_bytes() {
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : std::uint64_t{32} << 20U;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) return static_cast<std::uint64_t>(bytes);
+#endif
+  return std::uint64_t{32} << 20U;
 }
 
 double stream_triad_gbs(const Context& context) {

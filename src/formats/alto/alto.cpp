@@ -47,11 +47,7 @@ void survey(Alto& a, const Context& context) {
 
 }  // namespace
 
-BitLayout alto_layout(std::span<const std::uint64_t> dims) {
-  std::vector<std::uint64_t> largest(dims.begin(), dims.end());
-  for (std::uint64_t& d : largest) d -= d > 0 ? 1 : 0;
-  return BitLayout(largest, {});
-}
+BitLayout alto_layout(std::span<const std::uint64_t> dims) { return BitLayout(largest_allowed(dims), {}); }
 
 Alto::Span Alto::span_of(int mode, std::uint64_t begin, std::uint64_t end) const {
   const Span* of_mode = spans.data() + static_cast<std::uint64_t>(mode) * segments();

@@ -48,11 +48,10 @@ void set_fibres(Cfb& c, const std::array<Index*, max_order>& indices, std::uint6
 }  // namespace
 
 std::uint64_t Cfb::bytes() const {
-  const auto bytes_of_array = [](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); };
-  std::uint64_t sum = begins.bytes() + std::visit(bytes_of_array, indices) + std::visit(bytes_of_array, values);
+  std::uint64_t sum = begins.bytes() + bytes_in(indices) + bytes_in(values);
   if (const auto* narrow = std::get_if<Buffer<std::uint32_t>>(&ids)) sum += narrow->bytes();
   if (const auto* wide = std::get_if<Buffer<std::uint64_t>>(&ids)) sum += wide->bytes();
-  for (const IndexBuffer& b : coords) sum += std::visit(bytes_of_array, b);
+  for (const IndexBuffer& b : coords) sum += bytes_in(b);
   return sum;
 }
 

@@ -89,9 +89,6 @@ CooPerm CooPerm::build(const CooTensor& x, const FormatOptions&, const Context& 
 }
 
 std::uint64_t CooPerm::bytes() const {
-  const auto bytes_in = [](const auto& variant) {
-    return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); }, variant);
-  };
   std::uint64_t sum = bytes_in(indices) + bytes_in(values);
   for (const IndexBuffer& p : permutations) sum += bytes_in(p);
   return sum;

@@ -87,12 +87,9 @@ std::uint64_t FibreTree::pointer(int level, std::uint64_t node) const {
 }
 
 std::uint64_t FibreTree::bytes() const {
-  const auto of = [](const auto& buffer) {
-    return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); }, buffer);
-  };
-  std::uint64_t sum = of(values);
-  for (const IndexBuffer& b : ids) sum += of(b);
-  for (const IndexBuffer& b : pointers) sum += of(b);
+  std::uint64_t sum = bytes_in(values);
+  for (const IndexBuffer& b : ids) sum += bytes_in(b);
+  for (const IndexBuffer& b : pointers) sum += bytes_in(b);
   return sum;
 }
 

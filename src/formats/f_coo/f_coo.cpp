@@ -80,9 +80,6 @@ FCoo FCoo::build(const CooTensor& x, const FormatOptions& options, const Context
 }
 
 std::uint64_t FCoo::bytes() const {
-  const auto bytes_in = [](const auto& variant) {
-    return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); }, variant);
-  };
   std::uint64_t sum = bytes_in(values) + bytes_in(rows) + bit_flags.bytes() + start_flags.bytes() + chunk_row.bytes();
   for (const IndexBuffer& b : indices) sum += bytes_in(b);
   return sum;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "polyad/machine.hpp"
+
 namespace polyad {
 
 namespace {
@@ -15,9 +17,7 @@ constexpr std::uint64_t reproducible_threads = 16;
 
 /// Keys with the indices side by side. The paper counts sum(log2 dims) bits for them, too.
 BitLayout layout_for(std::span<const std::uint64_t> dims) {
-  std::vector<std::uint64_t> largest(dims.begin(), dims.end());
-  for (std::uint64_t& d : largest) d -= d > 0 ? 1 : 0;
-  return BitLayout(largest, {.skipped = 0, .plain = 64});
+  return BitLayout(largest_allowed(dims), {.skipped = 0, .plain = 64});
 }
 
 std::uint64_t bytes_of_nonzero(const BitLayout& layout, Precision precision) {
@@ -26,9 +26,9 @@ std::uint64_t bytes_of_nonzero(const BitLayout& layout, Precision precision) {
 
 FlycooParameters parameters_for(const CooTensor& x, const BitLayout& layout, const FormatOptions& options,
                                 const Context& context) {
-  const FlycooMachine machine{last_level_cache_bytes(), context.deterministic
-                                                            ? reproducible_threads
-                                                            : static_cast<std::uint64_t>(context.thread_count())};
+  const FlycooMachine machine{last_cache_bytes(), context.deterministic
+                                                      ? reproducible_threads
+                                                      : static_cast<std::uint64_t>(context.thread_count())};
   return flycoo_parameters(x, machine, bytes_of_nonzero(layout, x.precision()), options, context);
 }
 

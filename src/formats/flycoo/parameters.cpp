@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "formats/flycoo/parameters.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -75,13 +73,6 @@ std::uint64_t SuperShardMap::first_row(std::uint64_t super_shard) const {
     }
   }
   return low;
-}
-
-std::uint64_t last_level_cache_bytes() {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) return static_cast<std::uint64_t>(bytes);
-#endif
-  return std::uint64_t{32} << 20U;
 }
 
 std::uint64_t most_super_shard_rows(const FlycooMachine& machine, std::uint64_t row_bytes, std::uint64_t record_bytes,

@@ -46,9 +46,6 @@ struct FlycooMachine {
   std::uint64_t threads = 1;      // nu
 };
 
-/// Cache of this machine as the system reports it, 32 MiB when it does not.
-[[nodiscard]] std::uint64_t last_level_cache_bytes();
-
 /// The partition of a tensor.
 struct FlycooParameters {
   std::uint64_t shard_nonzeros = 0;           // g

@@ -97,10 +97,6 @@ std::uint64_t size_of(const auto& buffer) {
   return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.size()); }, buffer);
 }
 
-std::uint64_t bytes_in(const auto& buffer) {
-  return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); }, buffer);
-}
-
 /// The slices of the CSL group.
 void fill_slices(Csl& csl, const IndexBuffer& roots, const Buffer<std::uint8_t>& levels, const Assignment& assigned) {
   std::visit(

@@ -166,9 +166,7 @@ void make_schedule(Hicoo& h, std::size_t mode, const Context& context) {
 }  // namespace
 
 std::uint64_t Hicoo::bytes() const {
-  std::uint64_t sum = bptr.bytes() + einds.bytes() + lptr.bytes();
-  std::visit([&](const auto& b) { sum += b.bytes(); }, binds);
-  std::visit([&](const auto& b) { sum += b.bytes(); }, values);
+  std::uint64_t sum = bptr.bytes() + einds.bytes() + lptr.bytes() + bytes_in(binds) + bytes_in(values);
   for (const HicooSchedule& s : schedules) sum += s.bytes();
   return sum;
 }

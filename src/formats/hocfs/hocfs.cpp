@@ -11,13 +11,6 @@ namespace polyad {
 
 namespace {
 
-std::uint64_t array_bytes(const IndexBuffer& b) {
-  return std::visit([](const auto& a) { return static_cast<std::uint64_t>(a.bytes()); }, b);
-}
-std::uint64_t array_bytes(const ValueBuffer& b) {
-  return std::visit([](const auto& a) { return static_cast<std::uint64_t>(a.bytes()); }, b);
-}
-
 /// Elements of the slices before each when every row is as long as the longest of its slice; the last is their sum.
 /// Unset when that is 2^62 or more, which no memory holds.
 std::optional<std::vector<std::uint64_t>> padded_begins(const SortedFibres& s, const Context& context) {
@@ -96,7 +89,7 @@ HocfsCsr HocfsCsr::build(const CooTensor& x, const FormatOptions& options, const
 }
 
 std::uint64_t HocfsCsr::bytes() const {
-  return parts.tree.bytes() + parts.begins.bytes() + array_bytes(parts.indices) + array_bytes(parts.values);
+  return parts.tree.bytes() + parts.begins.bytes() + bytes_in(parts.indices) + bytes_in(parts.values);
 }
 
 HocfsEll HocfsEll::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
@@ -116,7 +109,7 @@ HocfsEll HocfsEll::build(const CooTensor& x, const FormatOptions& options, const
 }
 
 std::uint64_t HocfsEll::bytes() const {
-  return tree.bytes() + slice_elements.bytes() + array_bytes(indices) + array_bytes(values) + marks.bytes();
+  return tree.bytes() + slice_elements.bytes() + bytes_in(indices) + bytes_in(values) + marks.bytes();
 }
 
 extern const FormatClass hocfs_csr_format;

@@ -17,9 +17,8 @@ std::vector<int> hocfs_modes(int order, int mode) {
 }
 
 std::uint64_t SlicesOfSlices::bytes() const {
-  const auto bytes_of_array = [](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); };
-  std::uint64_t sum = std::visit(bytes_of_array, fibre_ids);
-  for (const IndexBuffer& b : slice_ids) sum += std::visit(bytes_of_array, b);
+  std::uint64_t sum = bytes_in(fibre_ids);
+  for (const IndexBuffer& b : slice_ids) sum += bytes_in(b);
   for (const Offsets& o : slice_begins) sum += o.bytes();
   return sum;
 }

@@ -3,13 +3,12 @@
 
 #include <numeric>
 
-#include "formats/coo/coo.hpp"
 #include "polyad/operations.hpp"
 
 namespace polyad {
 
-Hocoo Hocoo::build(const CooTensor& x, const FormatOptions&, const Context& context) {
-  Hocoo h{narrowest_copy(x, context), shape_of(x)};
+Hocoo Hocoo::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
+  Hocoo h{Coo::build(x, options, context)};
   std::vector<int> natural(x.dims.size());
   std::iota(natural.begin(), natural.end(), 0);
   sort_nonzeros(h.x, natural, context);

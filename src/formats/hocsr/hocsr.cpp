@@ -51,10 +51,7 @@ void set_pointers(Hocsr& h, const std::array<Index*, max_order>& indices, std::u
 
 }  // namespace
 
-std::uint64_t Hocsr::bytes() const {
-  const auto bytes_of_array = [](const auto& b) { return static_cast<std::uint64_t>(b.bytes()); };
-  return rows.bytes() + std::visit(bytes_of_array, indices) + std::visit(bytes_of_array, values);
-}
+std::uint64_t Hocsr::bytes() const { return rows.bytes() + bytes_in(indices) + bytes_in(values); }
 
 Hocsr Hocsr::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
   const int mode = options.mode.value_or(0);

@@ -54,8 +54,7 @@ void run_blocked(const MttkrpRequest<T>& r) {
       LoopPlan<Index, T> plan(r);
       NonzeroBlock<Index, T> sample(r.order());
       plan.loop.runs = rows_come_in_runs(coo, r.mode, r.nnz(), sample);
-      const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
-      const int threads = std::min(r.threads(), useful);
+      const int threads = useful_team(r);
       if (kind == SinkKind::own && !SharedOutput<T>::affordable(r, threads, r.nnz())) return add_by_owner(r);
       const SharedOutput<T> output(r, threads, kind);
       cpu::run_team(threads, [&](int rank, int size) {

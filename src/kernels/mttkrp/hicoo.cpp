@@ -50,8 +50,7 @@ void run_privatised(const MttkrpRequest<T>& r) {
   with_types(r.tensor.shape(), [&]<class Index, class Value>() {
     if constexpr (std::is_same_v<Value, T>) {
       const auto plan = local_plan<Index, T>(r, hicoo);
-      const auto useful = static_cast<int>(std::min<std::uint64_t>(r.nnz() / 1024 + 1, 4096));
-      const int threads = std::min(r.threads(), useful);
+      const int threads = useful_team(r);
       if (!SharedOutput<T>::affordable(r, threads, r.nnz())) return add_by_owner(r);
       const SharedOutput<T> output(r, threads);
       cpu::run_team(threads, [&](int rank, int size) {

@@ -40,6 +40,12 @@ struct Sink {
   }
 };
 
+/// Threads that are worth starting: each gets about a thousand nonzeros or more.
+template <class T>
+[[nodiscard]] int useful_team(const MttkrpRequest<T>& r) {
+  return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(r.threads()), r.nnz() / 1024 + 1));
+}
+
 /// Sets every row to zero, in parallel.
 template <class T>
 void clear(FactorMatrix<T>& m, int threads) {
@@ -115,8 +121,10 @@ class SharedOutput {
 template <class T>
 class BoundaryRows {
  public:
-  BoundaryRows(const MttkrpRequest<T>& request, std::uint64_t chunks) : request_(request), rows_(2 * chunks) {
-    clear(request.out, request.threads());
+  /// \param cleared false: the caller clears the output, every row before a side row is added to it
+  BoundaryRows(const MttkrpRequest<T>& request, std::uint64_t chunks, bool cleared = true)
+      : request_(request), rows_(2 * chunks) {
+    if (cleared) clear(request.out, request.threads());
     side_ = static_cast<T*>(
         request.workspace.room(boundary_rows, 2 * chunks * request.stride() * sizeof(T), request.context));
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "kernels/mttkrp/output.hpp"
 #include "kernels/mttkrp/tree_loop.hpp"
@@ -19,27 +18,15 @@ namespace polyad {
 template <class T>
 class SortedRows {
  public:
-  SortedRows(const MttkrpRequest<T>& request, std::uint64_t chunks) : request_(request), rows_(2 * chunks) {
+  SortedRows(const MttkrpRequest<T>& request, std::uint64_t chunks)
+      : request_(request), sides_(request, chunks, false) {
     if (chunks == 0) clear(request.out, request.threads());
-    side_ = static_cast<T*>(
-        request.workspace.room(boundary_rows, 2 * chunks * request.stride() * sizeof(T), request.context));
   }
 
   /// The sink of a chunk: its roots are known, and the next root of the tree tells where the next chunk begins.
   [[nodiscard]] Sink<T> sink(std::uint64_t chunk, const TreeLoop<T>& loop) {
     const TreeLevel<T>& root = loop.levels[static_cast<std::size_t>(loop.order) - 1];
-    Sink<T> s;
-    s.kind = SinkKind::boundary;
-    s.out = request_.out.data();
-    s.stride = request_.stride();
-    s.first_row = root.ids[root.begin];
-    s.last_row = root.ids[root.end - 1];
-    s.first = side_ + 2 * chunk * s.stride;
-    s.last = s.first + s.stride;
-    std::fill_n(s.first, 2 * s.stride, T{0});
-    rows_[2 * chunk] = s.first_row;
-    rows_[2 * chunk + 1] = s.last_row;
-
+    const Sink<T> s = sides_.sink(chunk, root.ids[root.begin], root.ids[root.end - 1]);
     // The next chunk begins with this chunk's last root when it is cut, else with the root after it.
     const bool cut = !ends_with_leaf(loop);
     const std::uint64_t next = cut ? s.last_row : root.end <= root.last ? root.ids[root.end] : request_.out.rows();
@@ -57,14 +44,7 @@ class SortedRows {
   }
 
   /// Adds the side rows; every chunk must have had its sink.
-  void finish() const {
-    const std::uint64_t stride = request_.stride();
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      T* out = request_.out.row(rows_[i]);
-      const T* side = side_ + i * stride;
-      for (std::uint64_t r = 0; r < stride; ++r) out[r] += side[r];
-    }
-  }
+  void finish() const { sides_.finish(); }
 
  private:
   /// The chunk ends where its last root's subtree ends: the path of closing nodes leads to its last leaf.
@@ -75,8 +55,7 @@ class SortedRows {
   }
 
   const MttkrpRequest<T>& request_;
-  std::vector<std::uint64_t> rows_;  // [chunks][2]
-  T* side_ = nullptr;                // [chunks][2][stride]
+  BoundaryRows<T> sides_;
 };
 
 }  // namespace polyad
