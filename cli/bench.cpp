@@ -3,6 +3,7 @@
 /// caches is what the next one finds.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 
 #include "bench_report.hpp"
@@ -76,7 +77,7 @@ std::vector<std::string> formats_option(const std::string& text, const CooTensor
       for (const FormatEntry& f : formats()) add(f.name);
       continue;
     }
-    const Choice choice = format_option(part, x, rank, session);
+    const Choice choice = format_option(part, {}, x, rank, session);
     if (part == "auto") session.note(fmt::format("auto is {}: {}", choice.format, choice.why));
     add(choice.format);
   }
@@ -229,6 +230,9 @@ void run(const BenchOptions& o, Session& session) {
   check_names(o);
   keep_inputs("--plot", o.plot, o.input, session);
   if (o.plot == "-") throw usage_error("--plot: found -, expected the name of a file such as bench.svg");
+  const std::filesystem::path folder = std::filesystem::absolute(o.plot.empty() ? "x" : o.plot).parent_path();
+  if (!std::filesystem::is_directory(folder))
+    throw file_error(o.plot, 0, fmt::format("cannot be written: there is no folder {}", folder.string()));
   const Context& context = session.context();
   const ReadResult read = load(o.input, session);
   const CooTensor& x = read.tensor;

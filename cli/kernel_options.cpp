@@ -38,7 +38,11 @@ std::vector<int> modes_option(std::string_view flag, const std::string& text, co
   return modes;
 }
 
-Choice format_option(const std::string& name, const CooTensor& x, std::uint64_t rank, const Session& session) {
+Choice format_option(const std::string& name, const std::string& kernel, const CooTensor& x, std::uint64_t rank,
+                     const Session& session) {
+  for (const KernelEntry& k : kernels())
+    if (name == "auto" && k.name == kernel && k.formats != "any")
+      return {format_named(split(std::string(k.formats)).back()).name, "the kernel works on it"};
   if (name == "auto") return choose_format(x, nullptr, rank, session.context());
   return {format_named(name).name, "asked for"};
 }

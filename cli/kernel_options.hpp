@@ -20,9 +20,10 @@ void check_order(const CooTensor& x, const InputOptions& input);
 /// "all" or "1,3": modes of x from 0; Error (usage) that names the flag.
 [[nodiscard]] std::vector<int> modes_option(std::string_view flag, const std::string& text, const CooTensor& x);
 
-/// The format a user named, or the one that is chosen for "auto".
-[[nodiscard]] Choice format_option(const std::string& name, const CooTensor& x, std::uint64_t rank,
-                                   const Session& session);
+/// The format a user named, or the one that is chosen for "auto": one that the wanted kernel works on, if one is
+/// wanted.
+[[nodiscard]] Choice format_option(const std::string& name, const std::string& kernel, const CooTensor& x,
+                                   std::uint64_t rank, const Session& session);
 
 /// A kernel of the operation by its name, if one is given; Error (usage) that names those there are.
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation);

@@ -49,7 +49,7 @@ void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
   const int mode = mode_option("--mode", o.mode, x);
   const std::vector<FactorMatrix<T>> factors = make_factors<T>(o, x, session);
   const std::uint64_t rank = factors[0].cols();
-  const Choice choice = format_option(o.format, x, rank, session);
+  const Choice choice = format_option(o.format, o.kernel, x, rank, session);
   FormatOptions options;
   options.mode = mode;
   options.rank = rank;

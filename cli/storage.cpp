@@ -17,14 +17,19 @@ StorageRow row_of(const CooTensor& x, const TensorStatistics& s, const FormatEnt
   options.mode = mode;
   try {
     row.predicted = predict_storage(x, s, format.name, options, context);
-    row.refused = row.predicted.refusal;
-    // A megabyte more, so that the smallest tensors are measured too.
-    const bool moderate = row.predicted.bytes <= 16.0 * static_cast<double>(x.bytes()) + 1e6;
-    const bool build_it = measuring == Measuring::all || (measuring == Measuring::moderate && moderate);
-    if (build_it && row.refused.empty()) row.measured = build(x, format.name, options, context).bytes();
+    row.refused = row.predicted->refusal;
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::limit) throw;
     row.refused = e.what();
+  }
+  if (!row.refused.empty()) return row;
+  // A megabyte more, so that the smallest tensors are measured too.
+  const bool moderate = row.predicted->bytes <= 16.0 * static_cast<double>(x.bytes()) + 1e6;
+  if (measuring == Measuring::none || (measuring == Measuring::moderate && !moderate)) return row;
+  try {
+    row.measured = build(x, format.name, options, context).bytes();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::limit) throw;  // else the memory is enough to predict, not to build
   }
   return row;
 }
@@ -51,13 +56,13 @@ Json describe(const std::vector<StorageRow>& rows) {
   Json all = Json::array();
   for (const StorageRow& r : rows) {
     Json row = {{"format", r.format}, {"mode", r.mode ? Json(*r.mode + 1) : Json()}};
-    const bool known = r.refused.empty();
-    row["bytes"] = !known ? Json() : Json(r.measured ? *r.measured : rounded(r.predicted.bytes));
-    row["words"] = known ? Json(r.predicted.words) : Json();
-    row["predicted_bytes"] = known ? Json(rounded(r.predicted.bytes)) : Json();
-    row["formula"] = r.predicted.formula;
+    const bool fits = r.refused.empty();
+    row["bytes"] = !fits ? Json() : Json(r.measured ? *r.measured : rounded(r.predicted->bytes));
+    row["words"] = r.predicted ? Json(r.predicted->words) : Json();
+    row["predicted_bytes"] = r.predicted ? Json(rounded(r.predicted->bytes)) : Json();
+    row["formula"] = r.predicted ? Json(r.predicted->formula) : Json();
     row["measured"] = r.measured.has_value();
-    if (!known) row["refused"] = r.refused;
+    if (!fits) row["refused"] = r.refused;
     all.push_back(std::move(row));
   }
   return all;
@@ -79,9 +84,9 @@ void print_table(const std::vector<StorageRow>& rows, const CooTensor& x, Sessio
       continue;
     }
     session.print("  {:<{}}  {:>4}  {:>12}  {:>12}  {:>9}  {:>15}\n", r.format, width, mode,
-                  r.measured ? readable_bytes(*r.measured) : "-", readable_bytes(rounded(r.predicted.bytes)),
-                  per_nonzero(r.measured ? static_cast<double>(*r.measured) : r.predicted.bytes),
-                  readable_count(rounded(r.predicted.words)));
+                  r.measured ? readable_bytes(*r.measured) : "-", readable_bytes(rounded(r.predicted->bytes)),
+                  per_nonzero(r.measured ? static_cast<double>(*r.measured) : r.predicted->bytes),
+                  readable_count(rounded(r.predicted->words)));
   }
 }
 

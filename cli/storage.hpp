@@ -23,7 +23,7 @@ struct StorageRow {
   std::string format;
   std::optional<int> mode;  ///< from 0; unset when one copy serves all modes
   std::optional<std::uint64_t> measured;
-  StoragePrediction predicted;
+  std::optional<StoragePrediction> predicted;
   std::string refused;  ///< why it cannot be built
 };
 

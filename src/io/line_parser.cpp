@@ -98,6 +98,7 @@ LineResult careful_line(const TextLayout& layout, std::string_view line, std::ui
   value = 1;
   if (layout.has_values) {
     std::string_view token = tokens.back();
+    if (token.empty()) return {LineKind::wrong, "found nothing as the value, expected a number"};
     // fast_float reads to the end it is given; the token lies inside the padded block, so reading past it is safe.
     const char* token_end = token.data() + token.size();
     if (parse_value(token.data(), token_end, value) == token_end) return {LineKind::nonzero, {}};

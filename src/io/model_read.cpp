@@ -207,7 +207,9 @@ CpModel read_model(const std::string& path, const Context& context) {
     throw file_error(path, 0, "found neither model.ktensor nor mode1.mat in this directory, expected a model");
   CpModel model;
   model.weights = io::read_numbers((folder / "lambda.mat").string(), context);
-  for (std::size_t m = 0; m < static_cast<std::size_t>(max_order) && fs::exists(mat(m), failure); ++m)
+  std::size_t modes = static_cast<std::size_t>(max_order);
+  while (!fs::exists(mat(modes - 1), failure)) --modes;
+  for (std::size_t m = 0; m < modes; ++m)  // one that is missing in between is said by name
     model.factors.push_back(io::read_mat(mat(m).string(), model.rank(), context));
   return model;
 }

@@ -87,6 +87,7 @@ def text_that_is_read():
     accept("order-2.tns", "1 2 3\n2 1 4\n", order=2, dims=[2, 2], nnz=2)
     accept("order-32.tns", "2 " * 32 + "1\n", order=32, dims=[2] * 32, nnz=1)
     accept("small-values.tns", "1 1 1 1e-300\n2 2 2 3e-310\n3 3 3 0e-400\n", nnz=3)
+    refuse("no-value.tns", "1,2,3,4\n1,2,3,\n", line=2, says="found nothing as the value")
     refuse("too-small.tns", "1 1 1 1\n2 2 2 1e-400\n", line=2)
     accept("huge-index.tns", "1 1 1 1\n5000000000 2 2 2\n", dims=[5_000_000_000, 2, 2], nnz=2, rss=60 * MB)
     accept("huge-index-zero-based.tns", "0 0 0 1\n5000000000 2 2 2\n", dims=[5_000_000_001, 3, 3], rss=60 * MB)

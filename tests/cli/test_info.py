@@ -65,10 +65,11 @@ def odd_ones():
     found = run("info", write("v.tns", "1 2\n3 4\n"), "--json", "-").json
     equal(found["storage"], [], "order 1 has no formats")
     r = run("info", "big.ptn", "--memory", "9M", "--json", "-")
-    check(r.code == 0, "formats that do not fit", r)
+    check(r.code == 0, "formats that do not fit the memory", r)
     if r.code == 0:
         rows = [row for row in r.json["storage"] if row["format"] == "coo"]
-        check(rows and rows[0]["bytes"] is None and "needs" in rows[0]["refused"], "are refused, with a sentence", rows)
+        check(rows and rows[0]["bytes"] == rows[0]["predicted_bytes"] and not rows[0]["measured"],
+              "are predicted, not built", rows)
 
 
 run("generate", "x.ptn", "--dims", "300x200x400", "--nnz", NNZ, "--quiet")
