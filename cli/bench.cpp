@@ -3,7 +3,6 @@
 /// caches is what the next one finds.
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 
 #include "bench_report.hpp"
@@ -230,9 +229,7 @@ void run(const BenchOptions& o, Session& session) {
   check_names(o);
   keep_inputs("--plot", o.plot, o.input, session);
   if (o.plot == "-") throw usage_error("--plot: found -, expected the name of a file such as bench.svg");
-  const std::filesystem::path folder = std::filesystem::absolute(o.plot.empty() ? "x" : o.plot).parent_path();
-  if (!std::filesystem::is_directory(folder))
-    throw file_error(o.plot, 0, fmt::format("cannot be written: there is no folder {}", folder.string()));
+  check_place(o.plot);
   const Context& context = session.context();
   const ReadResult read = load(o.input, session);
   const CooTensor& x = read.tensor;
@@ -247,7 +244,7 @@ void run(const BenchOptions& o, Session& session) {
   report.rank = o.operation == "mttkrp" ? o.rank : 1;
   report.precision = name_of(x.precision());
   report.threads = context.thread_count();
-  report.modes = modes_option("--modes", o.modes, x);
+  report.modes = modes_option("--modes", o.modes, x.order());
   set_work(report, x);
   const std::vector<std::string> names = formats_option(o.formats, x, report.rank, session);
   try {

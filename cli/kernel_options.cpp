@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernel_options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,23 +15,22 @@ void check_order(const CooTensor& x, const InputOptions& input) {
                      fmt::format("found a tensor of order {}, expected at least 2 modes", x.order()));
 }
 
-int mode_option(std::string_view flag, const std::string& text, const CooTensor& x) {
+int mode_option(std::string_view flag, const std::string& text, int order) {
   int mode = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mode);
-  if (failure != std::errc() || end != text.data() + text.size() || mode < 1 || mode > x.order())
-    throw usage_error(
-        fmt::format("{}: found '{}', expected a mode from 1 to {} of this tensor", flag, text, x.order()));
+  if (failure != std::errc() || end != text.data() + text.size() || mode < 1 || mode > order)
+    throw usage_error(fmt::format("{}: found '{}', expected a mode from 1 to {} of this tensor", flag, text, order));
   return mode - 1;
 }
 
-std::vector<int> modes_option(std::string_view flag, const std::string& text, const CooTensor& x) {
+std::vector<int> modes_option(std::string_view flag, const std::string& text, int order) {
   std::vector<int> modes;
   if (text == "all") {
-    for (int m = 0; m < x.order(); ++m) modes.push_back(m);
+    for (int m = 0; m < order; ++m) modes.push_back(m);
     return modes;
   }
   for (const std::string& part : split(text)) {
-    const int mode = mode_option(flag, part, x);
+    const int mode = mode_option(flag, part, order);
     if (std::ranges::count(modes, mode) > 0)
       throw usage_error(fmt::format("{}: found mode {} twice in '{}'", flag, mode + 1, text));
     modes.push_back(mode);
@@ -80,6 +81,26 @@ void keep_inputs(std::string_view flag, const std::string& output, const InputOp
         same(fs::path(output).parent_path().empty() ? "." : fs::path(output).parent_path().string(), read))
       refuse(flag, fmt::format("a file of {}", read));
   }
+}
+
+void check_place(const std::string& path, bool is_folder) {
+  namespace fs = std::filesystem;
+  if (path.empty() || path == "-") return;
+  std::error_code ignored;
+  const auto refuse = [&](const std::string& what) {
+    throw file_error(path, 0, fmt::format("cannot be written: {}", what));
+  };
+  fs::path folder = fs::absolute(path).lexically_normal();
+  if (is_folder) {
+    while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  } else {
+    if (fs::is_directory(folder, ignored)) refuse("it is a directory");
+    folder = folder.parent_path();
+  }
+  if (!fs::exists(folder, ignored)) refuse(fmt::format("there is no folder {}", folder.string()));
+  if (!fs::is_directory(folder, ignored)) refuse(fmt::format("{} is no folder", folder.string()));
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    refuse(fmt::format("the folder {} is closed to writing", folder.string()));
 }
 
 }  // namespace polyad::cli

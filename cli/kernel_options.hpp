@@ -15,10 +15,10 @@ namespace polyad::cli {
 void check_order(const CooTensor& x, const InputOptions& input);
 
 /// A mode of x, counted from 1 in `text`, from 0 in the result; Error (usage) that names the flag.
-[[nodiscard]] int mode_option(std::string_view flag, const std::string& text, const CooTensor& x);
+[[nodiscard]] int mode_option(std::string_view flag, const std::string& text, int order);
 
-/// "all" or "1,3": modes of x from 0; Error (usage) that names the flag.
-[[nodiscard]] std::vector<int> modes_option(std::string_view flag, const std::string& text, const CooTensor& x);
+/// "all" or "1,3": modes of a tensor of that order, from 0; Error (usage) that names the flag.
+[[nodiscard]] std::vector<int> modes_option(std::string_view flag, const std::string& text, int order);
 
 /// The format a user named, or the one that is chosen for "auto": one that the wanted kernel works on, if one is
 /// wanted.
@@ -32,5 +32,9 @@ void check_kernel(std::string_view flag, const std::string& name, std::string_vi
 /// folders whose files are read) or the file of --json.
 void keep_inputs(std::string_view flag, const std::string& output, const InputOptions& input, const Session& session,
                  const std::vector<std::string>& inputs = {});
+
+/// Error (input) when a file of that name cannot appear later: its folder is missing or closed. To be asked before
+/// hours of work. `is_folder`: the path itself becomes a folder, and so may those above it.
+void check_place(const std::string& path, bool is_folder = false);
 
 }  // namespace polyad::cli

@@ -18,8 +18,9 @@ using namespace polyad;
 constexpr int exit_data = 1;
 constexpr int exit_usage = 2;
 
-const cli::Verb* const verbs[] = {&cli::info_verb,   &cli::check_verb, &cli::convert_verb, &cli::generate_verb,
-                                  &cli::mttkrp_verb, &cli::ttv_verb,   &cli::bench_verb,   &cli::list_verb};
+const cli::Verb* const verbs[] = {&cli::info_verb,  &cli::check_verb, &cli::convert_verb, &cli::generate_verb,
+                                  &cli::cpd_verb,   &cli::plan_verb,  &cli::mttkrp_verb,  &cli::ttv_verb,
+                                  &cli::bench_verb, &cli::score_verb, &cli::list_verb};
 
 int fail(int code, std::string_view sentence) {
   cli::say(fmt::format("polyad: {}\n", sentence));

@@ -46,7 +46,7 @@ std::vector<FactorMatrix<T>> make_factors(const MttkrpOptions& o, const CooTenso
 template <class T>
 void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
   const Context& context = session.context();
-  const int mode = mode_option("--mode", o.mode, x);
+  const int mode = mode_option("--mode", o.mode, x.order());
   const std::vector<FactorMatrix<T>> factors = make_factors<T>(o, x, session);
   const std::uint64_t rank = factors[0].cols();
   const Choice choice = format_option(o.format, o.kernel, x, rank, session);

@@ -184,9 +184,20 @@ void Session::note(std::string_view sentence) {
   if (!options_.quiet) say(fmt::format("polyad: note: {}\n", sentence));
 }
 
+void Session::progress_text(std::string_view text) {
+  if (progress_) progress_->clear();
+  if (!options_.quiet) say(text);
+}
+
+void Session::flush() {
+  if (std::fflush(stdout) != 0) throw Error(ErrorKind::limit, "standard output: cannot be written");
+}
+
+std::uint64_t Session::peak_rss() const { return peak_rss_bytes(); }
+
 void Session::finish() {
   if (progress_) progress_->clear();
-  if (std::fflush(stdout) != 0) throw Error(ErrorKind::limit, "standard output: cannot be written");
+  flush();
   if (options_.json.empty()) return;
   if (!seconds_.contains("load")) seconds_["load"] = 0.0;
   seconds_["total"] = seconds_since(begin_);

@@ -68,6 +68,13 @@ class Session {
   /// A sentence on standard error that is no error; nothing with --quiet.
   void note(std::string_view sentence);
 
+  /// Text on standard error above the progress bar; nothing with --quiet.
+  void progress_text(std::string_view text);
+  /// Hands what was printed to the system, so that it stands before what comes on standard error.
+  void flush();
+  /// The most memory this process had.
+  [[nodiscard]] std::uint64_t peak_rss() const;
+
   /// Writes the JSON if asked for. Called once after the verb.
   void finish();
 

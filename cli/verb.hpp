@@ -25,9 +25,12 @@ extern const Verb info_verb;
 extern const Verb check_verb;
 extern const Verb convert_verb;
 extern const Verb generate_verb;
+extern const Verb cpd_verb;
+extern const Verb plan_verb;
 extern const Verb mttkrp_verb;
 extern const Verb bench_verb;
 extern const Verb ttv_verb;
+extern const Verb score_verb;
 extern const Verb list_verb;
 
 }  // namespace polyad::cli

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "polyad/context.hpp"
+#include "polyad/coo_tensor.hpp"
 #include "polyad/labels.hpp"
 
 namespace polyad {
@@ -38,6 +40,58 @@ struct CpModel {
   /// Number of modes.
   [[nodiscard]] int order() const noexcept { return static_cast<int>(factors.size()); }
 };
+
+/// Gives every column the 2-norm 1 and its length to the weight, which keeps its sign; no number overflows on the way.
+/// Columns of zeros stay and make their weight 0. A weight that no double can hold is an Error (limit), and the model
+/// then stays as it was.
+void normalise(CpModel& model);
+
+/// normalise(), then one form of signs and order whatever gave the model. No weight is negative. In every column the
+/// entry of largest magnitude (the first of equal ones) is positive; where the component would then change its sign,
+/// that of the last mode is negative. Components stand by falling weight, equal ones in the order they had.
+void arrange(CpModel& model);
+
+/// How well component a of one model and b of another agree.
+struct ComponentMatch {
+  std::uint64_t a = 0;    ///< 0-based
+  std::uint64_t b = 0;    ///< 0-based
+  double congruence = 0;  ///< product over modes of the cosines of the columns; 0 with a column of zeros
+  /// |congruence| * (1 - |wa - wb| / max(wa, wb)), where the length w of a component is |weight| times the norms of its
+  /// columns; two lengths of 0 do not differ.
+  double score = 0;
+  std::vector<double> cosines;  ///< per mode
+};
+
+/// Factor match score of two models.
+struct ModelScore {
+  double score = 0;                     ///< mean of the matches' scores over the smaller rank
+  std::vector<ComponentMatch> matches;  ///< the assignment with the largest sum of |congruence|, by a
+};
+
+/// Compares models of equal dims, normalised or not; the rank may differ. The best permutation is found exactly
+/// (Hungarian method). Models of other dims are an Error (usage).
+[[nodiscard]] ModelScore score(const CpModel& a, const CpModel& b);
+
+/// The model's value at one coordinate (0-based, one index per mode).
+[[nodiscard]] double value_at(const CpModel& model, std::span<const std::uint64_t> at);
+
+/// The model's values at the coordinates of a tensor: the same tensor with other values, of the same precision. Error
+/// (usage) unless the dims are equal.
+[[nodiscard]] CooTensor reconstruct(const CpModel& model, const CooTensor& at, const Context& context = {});
+
+/// A row of a factor.
+struct TopEntry {
+  std::uint64_t index = 0;  ///< 0-based
+  double value = 0;
+};
+/// The `count` entries of largest magnitude of a component in a mode, largest first (ties: the lower index first).
+[[nodiscard]] std::vector<TopEntry> top_entries(const CpModel& model, std::uint64_t component, int mode,
+                                                std::uint64_t count);
+
+/// Label of an index of a mode, its number from 1 when it has none or an empty one.
+[[nodiscard]] std::string label_of(const CpModel& model, int mode, std::uint64_t index);
+/// Name of a mode, "mode K" (from 1) when it has none.
+[[nodiscard]] std::string mode_name(const CpModel& model, int mode);
 
 /// A model of weights 1 whose factors are uniform in [0, 1): entry (i, r) of a mode is a function of the context's
 /// seed, the mode, i, r and the rank, so that any number of threads gives the same.

@@ -84,13 +84,17 @@ struct WriteOptions {
 std::vector<std::string> write(const CooTensor& x, const std::string& path, const WriteOptions& options = {},
                                const Context& context = {});
 
-/// Writes a model: a directory with `model.ktensor`, `lambda.mat`, `mode1.mat` ... and `summary.json`, or, when the
-/// path ends in `.npz`, one NumPy archive with the arrays `lambda`, `mode1`, ...
+/// Writes a model with its labels: a directory with `model.ktensor`, `lambda.mat`, `mode1.mat` ..., `mode1.labels` ...
+/// (a label per line; \\, \n and \r stand for backslashes and line breaks) and `summary.json`, which has the names of
+/// the modes. When the path ends in `.npz`, one NumPy archive with the arrays `lambda`, `mode1`, ..., `mode1_labels`,
+/// ..., `mode_names`; when it ends in `.json` (perhaps `.gz` or `.zst` behind it), one file
+/// {"weights": [..], "factors": [[[..], ..], ..], "modes": [{"name": "..", "labels": ["..", ..]}, ..]}. Every number
+/// and label reads back to the same bytes.
 void write(const CpModel& model, const std::string& path, const Context& context = {});
 
-/// Reads a model: a directory as written by write() (`model.ktensor`, else `lambda.mat` and `mode1.mat` ...), a text
-/// file of the Tensor Toolbox ("ktensor") or an `.npz` with the arrays `lambda`, `mode1`, ... Throws Error with file
-/// and line.
+/// Reads a model: a directory as written by write() (`model.ktensor`, else `lambda.mat` and `mode1.mat` ...), an `.npz`
+/// or `.json` as written by write(), or a text file of the Tensor Toolbox ("ktensor", which has no labels). Labels may
+/// be missing everywhere. Throws Error with file and line.
 [[nodiscard]] CpModel read_model(const std::string& path, const Context& context = {});
 
 /// Writes a matrix as SPLATT does, one row per line, 17 significant digits ("-": standard output; `.gz` and `.zst`

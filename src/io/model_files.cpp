@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// \file The files of a model: `model.ktensor` as the Tensor Toolbox and GenTen read it, `lambda.mat` and `modeK.mat`
-/// as SPLATT reads them, `summary.json`. Rows of numbers are the same text in both, so each is formatted once.
+/// as SPLATT reads them, `modeK.labels`, `summary.json`. Rows of numbers are the same text in both, so each is
+/// formatted once.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,14 +20,14 @@
 #include "io/output_file.hpp"
 #include "polyad/error.hpp"
 #include "polyad/io.hpp"
+#include "polyad/types.hpp"
 #include "polyad/version.hpp"
 
 namespace polyad {
 
-namespace {
+namespace io {
 
-/// Appends a number as %.16e does: 17 significant digits, which read back to the same bits. (to_chars takes 53 ns, fmt
-/// 95; zeros, most of a sparse factor, take none.)
+/// to_chars takes 53 ns, fmt 95; zeros, most of a sparse factor, take none.
 void append_number(std::string& text, double value) {
   if (value == 0 && !std::signbit(value)) {
     text += "0.0000000000000000e+00";
@@ -38,20 +39,9 @@ void append_number(std::string& text, double value) {
   text.append(digits, end.ptr);
 }
 
-/// Rows [begin, end) of a matrix, one per line.
-void append_rows(std::string& text, const Matrix& a, std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t i = begin; i < end; ++i) {
-    for (std::uint64_t r = 0; r < a.cols; ++r) {
-      if (r > 0) text += ' ';
-      append_number(text, a(i, r));
-    }
-    text += '\n';
-  }
-}
-
-/// Calls put(rows, text) for parts of a matrix in order; the text is made by all threads.
-template <class Put>
-void write_rows(const Matrix& a, const Context& context, const Put& put) {
+void write_rows(const Matrix& a, const Context& context,
+                const std::function<void(std::string&, std::uint64_t, std::uint64_t)>& format,
+                const std::function<void(std::uint64_t, const std::string&)>& put) {
   struct Rows {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -68,9 +58,28 @@ void write_rows(const Matrix& a, const Context& context, const Put& put) {
       },
       [&](Rows& part) {
         part.text.clear();
-        append_rows(part.text, a, part.begin, part.end);
+        format(part.text, part.begin, part.end);
       },
       [&](Rows& part) { put(part.end - part.begin, part.text); });
+}
+
+}  // namespace io
+
+namespace {
+
+/// The rows of a matrix, one per line.
+template <class Put>
+void write_lines(const Matrix& a, const Context& context, const Put& put) {
+  const auto format = [&](std::string& text, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      for (std::uint64_t r = 0; r < a.cols; ++r) {
+        if (r > 0) text += ' ';
+        io::append_number(text, a(i, r));
+      }
+      text += '\n';
+    }
+  };
+  io::write_rows(a, context, format, put);
 }
 
 void check_shape(const CpModel& model) {
@@ -81,6 +90,14 @@ void check_shape(const CpModel& model) {
       throw usage_error(
           fmt::format("the factor of mode {} has {} columns and the model {} weights", m + 1, a.cols, model.rank()));
   }
+  if (model.labels.empty()) return;
+  if (model.labels.size() != model.factors.size())
+    throw usage_error(
+        fmt::format("the model has labels for {} modes, expected {} or none", model.labels.size(), model.order()));
+  for (std::size_t m = 0; m < model.labels.size(); ++m)
+    if (!model.labels[m].empty() && model.labels[m].size() != model.factors[m].rows)
+      throw usage_error(
+          fmt::format("mode {} has {} labels for {} indices", m + 1, model.labels[m].size(), model.factors[m].rows));
 }
 
 void make_directory(const std::filesystem::path& directory) {
@@ -105,12 +122,29 @@ std::string summary(const CpModel& model, const std::vector<std::uint64_t>& dims
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+/// Removes what a model of other labels or more modes left behind and this one does not overwrite: it would be taken
+/// for a part of this one.
+void remove_leftovers(const CpModel& model, const std::filesystem::path& folder) {
+  const auto remove = [&](const std::string& name) {
+    std::error_code failure;
+    if (std::filesystem::is_directory(std::filesystem::symlink_status(folder / name, failure))) return;
+    std::filesystem::remove(folder / name, failure);
+    if (failure)
+      throw file_error((folder / name).string(), 0,
+                       fmt::format("belongs to another model and cannot be removed: {}", failure.message()));
+  };
+  for (std::size_t m = 0; m < static_cast<std::size_t>(max_order); ++m) {
+    if (m >= model.factors.size()) remove(fmt::format("mode{}.mat", m + 1));
+    if (m >= model.labels.size() || model.labels[m].empty()) remove(io::labels_file(m));
+  }
+}
+
 }  // namespace
 
 void write(const Matrix& matrix, const std::string& path, const Context& context) {
   io::OutputFile file(path, io::compression_of(path), context.cancelled);
   std::uint64_t written = 0;
-  write_rows(matrix, context, [&](std::uint64_t count, const std::string& text) {
+  write_lines(matrix, context, [&](std::uint64_t count, const std::string& text) {
     file.write(text);
     written += count;
     context.report({"writing", written, matrix.rows, "rows"});
@@ -121,6 +155,7 @@ void write(const Matrix& matrix, const std::string& path, const Context& context
 void write(const CpModel& model, const std::string& path, const Context& context) {
   check_shape(model);
   if (io::is_npz(path)) return io::write_npz_model(model, path, context);
+  if (io::is_json(path)) return io::write_json_model(model, path, context);
   const std::filesystem::path folder(path);
   make_directory(folder);
   const auto open = [&](const std::string& name) {
@@ -142,8 +177,8 @@ void write(const CpModel& model, const std::string& path, const Context& context
   std::string column;
   for (std::size_t r = 0; r < model.weights.size(); ++r) {
     if (r > 0) line += ' ';
-    append_number(line, model.weights[r]);
-    append_number(column, model.weights[r]);
+    io::append_number(line, model.weights[r]);
+    io::append_number(column, model.weights[r]);
     column += '\n';
   }
   ktensor.write(line + '\n');
@@ -156,15 +191,21 @@ void write(const CpModel& model, const std::string& path, const Context& context
     ktensor.write(fmt::format("matrix\n2\n{} {}\n", a.rows, a.cols));
     files.push_back(open(fmt::format("mode{}.mat", m + 1)));
     io::OutputFile& mat = *files.back();
-    write_rows(a, context, [&](std::uint64_t count, const std::string& text) {
+    write_lines(a, context, [&](std::uint64_t count, const std::string& text) {
       ktensor.write(text);
       mat.write(text);
       written += count;
       context.report({"writing", written, rows, "rows"});
     });
   }
+  for (std::size_t m = 0; m < model.labels.size(); ++m) {
+    if (model.labels[m].empty()) continue;
+    files.push_back(open(io::labels_file(m)));
+    io::write_labels(model.labels[m], *files.back());
+  }
   files.push_back(open("summary.json"));
   files.back()->write(summary(model, dims));
+  remove_leftovers(model, folder);  // before the new model: without labels is better than with those of another
   for (const std::unique_ptr<io::OutputFile>& file : files) file->commit();
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A model as NumPy reads it: lambda.npy [rank], mode1.npy [dim][rank], mode2.npy, ... in a zip archive (np.savez).
+/// \file A model as NumPy reads it: lambda.npy [rank], mode1.npy [dim][rank], mode2.npy, ... in a zip archive
+/// (np.savez); text of labels as fixed-width Unicode in mode1_labels.npy [dim], ... and mode_names.npy [order].
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "io/input_stream.hpp"
+#include "io/label_text.hpp"
 #include "io/model_files.hpp"
 #include "io/npy.hpp"
 #include "io/output_file.hpp"
@@ -74,7 +77,111 @@ Array read_array(ZipReader& zip, const std::string& file, const std::string& ent
   return array;
 }
 
+/// NumPy fills texts up with zeros, so that a NUL at the end would go: it is written as the byte that it is (see
+/// append_character).
+constexpr std::uint32_t escaped_nul = 0xDC00;
+
+/// Calls put(text) for each of `count` texts. They grow with the characters that arrive: the width may be a lie.
+void read_texts(ZipReader& zip, const std::string& file, const std::string& entry, std::uint64_t count,
+                ModelMemory& memory, const Context& context, const std::function<void(std::string_view)>& put) {
+  zip.open(entry);
+  const NpyTextHeader header = read_npy_text_header(zip, file, entry);
+  if (header.shape.size() != 1 || header.shape[0] != count)
+    throw file_error(
+        file, 0, fmt::format("found {} of shape ({}), expected {} texts", entry, fmt::join(header.shape, ", "), count));
+  const std::uint64_t bytes = zip.entry_bytes() - std::min(zip.entry_bytes(), header.bytes);
+  const std::uint64_t width = header.width * sizeof(std::uint32_t);
+  if (width == 0 ? bytes != 0 : bytes % width != 0 || bytes / width != count)
+    throw file_error(file, 0,
+                     fmt::format("found {} bytes of text in {}, expected {} x {}", bytes, entry, count, width));
+  for (std::uint64_t i = 0; i < count && width == 0; ++i) put("");
+
+  std::string text;
+  std::uint64_t nuls = 0;        // not yet known whether they end the text
+  std::uint64_t characters = 0;  // of the text at hand
+  std::vector<std::uint32_t> chunk(std::size_t{1} << 14U);
+  for (std::uint64_t left = bytes; left > 0;) {
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(left, chunk.size() * sizeof chunk[0]));
+    if (zip.read(chunk.data(), part) < part)
+      throw file_error(file, 0, fmt::format("found the end of {}, expected {} more bytes", entry, left));
+    for (std::size_t k = 0; k < part / sizeof chunk[0]; ++k) {
+      const std::uint32_t character = header.big_endian ? __builtin_bswap32(chunk[k]) : chunk[k];
+      if (character == 0) {
+        ++nuls;
+      } else {
+        if (text.size() + nuls > longest_label)
+          throw file_error(file, 0, fmt::format("found a text of more than {} MB in {}", longest_label >> 20U, entry));
+        text.append(nuls, '\0');
+        nuls = 0;
+        if (!append_character(text, character))
+          throw file_error(file, 0, fmt::format("found U+{:04X} in {}, expected characters", character, entry));
+      }
+      if (++characters < header.width) continue;
+      memory.add_label(text.size());
+      put(text);
+      text.clear();
+      nuls = 0;
+      characters = 0;
+    }
+    left -= part;
+    context.report(zip.progress());
+  }
+  zip.close();
+}
+
+/// Adds an array of `count` texts.
+void add_texts(ZipWriter& zip, const std::string& entry, std::uint64_t count,
+               const std::function<std::string_view(std::size_t)>& text_of) {
+  std::uint64_t width = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t characters = 0;
+    for (std::size_t at = 0; at < text_of(i).size(); ++characters) (void)next_character(text_of(i), at);
+    width = std::max(width, characters);
+  }
+  // One long label makes all of them long.
+  constexpr std::uint64_t most = std::uint64_t{1} << 34U;
+  if (width > longest_label || count > most / (width * sizeof(std::uint32_t)))
+    throw Error(ErrorKind::limit,
+                fmt::format("{} would be {} texts of {} characters each, which is too much for a NumPy "
+                            "array; write the model as a directory or .json",
+                            entry, count, width));
+  const std::string header = npy_header(fmt::format("<U{}", width), std::vector<std::uint64_t>{count});
+  zip.add(entry, [&](const ByteSink& sink) {
+    sink(header.data(), header.size());
+    std::vector<std::uint32_t> characters;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t end = characters.size() + width;
+      for (std::size_t at = 0; at < text_of(i).size();) {
+        const std::uint32_t character = next_character(text_of(i), at);
+        characters.push_back(character == 0 ? escaped_nul : character);
+      }
+      characters.resize(end);
+      if (end < (1U << 14U) && i + 1 < count) continue;
+      sink(characters.data(), characters.size() * sizeof characters[0]);
+      characters.clear();
+    }
+  });
+}
+
 std::string entry_of(std::size_t mode) { return fmt::format("mode{}.npy", mode + 1); }
+std::string labels_entry_of(std::size_t mode) { return fmt::format("mode{}_labels.npy", mode + 1); }
+constexpr const char* names_entry = "mode_names.npy";
+
+/// Reads the labels and names that there are.
+void read_texts_of(CpModel& model, ZipReader& zip, const std::string& file, ModelMemory& memory,
+                   const Context& context) {
+  model.labels.assign(model.factors.size(), {});
+  if (zip.find(names_entry)) {
+    std::size_t mode = 0;
+    read_texts(zip, file, names_entry, model.labels.size(), memory, context,
+               [&](std::string_view name) { model.labels[mode++].set_name(std::string(name)); });
+  }
+  for (std::size_t m = 0; m < model.labels.size(); ++m)
+    if (zip.find(labels_entry_of(m)))
+      read_texts(zip, file, labels_entry_of(m), model.factors[m].rows, memory, context,
+                 [&](std::string_view label) { model.labels[m].push_back(label); });
+  drop_empty_labels(model);
+}
 
 }  // namespace
 
@@ -89,7 +196,7 @@ CpModel read_npz_model(const std::string& path, const Context& context) {
   std::uint64_t total = zip.find("lambda.npy").value_or(0);
   std::size_t order = 0;
   for (; order < static_cast<std::size_t>(max_order) && zip.find(entry_of(order)); ++order)
-    total += *zip.find(entry_of(order));
+    total += *zip.find(entry_of(order)) + zip.find(labels_entry_of(order)).value_or(0);
   zip.set_total(total);
 
   ModelMemory memory(context);
@@ -106,6 +213,7 @@ CpModel read_npz_model(const std::string& path, const Context& context) {
     factor.cols = a.shape[1];
     factor.values = std::move(a.values);
   }
+  read_texts_of(model, zip, file, memory, context);
   return model;
 }
 
@@ -125,6 +233,12 @@ void write_npz_model(const CpModel& model, const std::string& path, const Contex
     add(entry_of(m), {model.factors[m].rows, model.factors[m].cols}, model.factors[m].values);
     context.report({"writing", m + 1, model.factors.size(), "matrices"});
   }
+  for (std::size_t m = 0; m < model.labels.size(); ++m)
+    if (const ModeLabels& labels = model.labels[m]; !labels.empty())
+      add_texts(zip, labels_entry_of(m), labels.size(), [&](std::size_t i) { return labels[i]; });
+  if (std::ranges::any_of(model.labels, [](const ModeLabels& labels) { return !labels.name().empty(); }))
+    add_texts(zip, names_entry, model.labels.size(),
+              [&](std::size_t m) { return std::string_view(model.labels[m].name()); });
   zip.finish();
   file.commit();
 }

@@ -25,11 +25,15 @@ ModelMemory::~ModelMemory() {
   if (budget_) budget_->give_back(taken_);
 }
 
-void ModelMemory::add(std::uint64_t numbers) {
+void ModelMemory::take(std::uint64_t bytes) {
   if (!budget_) return;
-  budget_->take(numbers * sizeof(double), "the model");
-  taken_ += numbers * sizeof(double);
+  budget_->take(bytes, "the model");
+  taken_ += bytes;
 }
+
+void ModelMemory::add(std::uint64_t numbers) { take(numbers * sizeof(double)); }
+
+void ModelMemory::add_label(std::uint64_t bytes) { take(bytes + sizeof(std::uint64_t)); }
 
 namespace {
 
@@ -190,6 +194,22 @@ Matrix read_mat(const std::string& path, std::uint64_t rank, const Context& cont
   return a;
 }
 
+CpModel read_mats(const std::string& path, const Context& context) {
+  namespace fs = std::filesystem;
+  const fs::path folder(path);
+  std::error_code failure;
+  const auto mat = [&](std::size_t m) { return folder / fmt::format("mode{}.mat", m + 1); };
+  if (!fs::exists(mat(0), failure))
+    throw file_error(path, 0, "found neither model.ktensor nor mode1.mat in this directory, expected a model");
+  CpModel model;
+  model.weights = read_numbers((folder / "lambda.mat").string(), context);
+  std::size_t modes = static_cast<std::size_t>(max_order);
+  while (!fs::exists(mat(modes - 1), failure)) --modes;
+  for (std::size_t m = 0; m < modes; ++m)  // one that is missing in between is said by name
+    model.factors.push_back(read_mat(mat(m).string(), model.rank(), context));
+  return model;
+}
+
 }  // namespace
 
 }  // namespace io
@@ -197,20 +217,15 @@ Matrix read_mat(const std::string& path, std::uint64_t rank, const Context& cont
 CpModel read_model(const std::string& path, const Context& context) {
   namespace fs = std::filesystem;
   std::error_code failure;
-  if (!fs::is_directory(path, failure))
-    return io::is_npz(path) ? io::read_npz_model(path, context) : io::read_ktensor(path, context);
-  const fs::path folder(path);
-  if (fs::exists(folder / "model.ktensor", failure))
-    return io::read_ktensor((folder / "model.ktensor").string(), context);
-  const auto mat = [&](std::size_t m) { return folder / fmt::format("mode{}.mat", m + 1); };
-  if (!fs::exists(mat(0), failure))
-    throw file_error(path, 0, "found neither model.ktensor nor mode1.mat in this directory, expected a model");
-  CpModel model;
-  model.weights = io::read_numbers((folder / "lambda.mat").string(), context);
-  std::size_t modes = static_cast<std::size_t>(max_order);
-  while (!fs::exists(mat(modes - 1), failure)) --modes;
-  for (std::size_t m = 0; m < modes; ++m)  // one that is missing in between is said by name
-    model.factors.push_back(io::read_mat(mat(m).string(), model.rank(), context));
+  if (!fs::is_directory(path, failure)) {
+    if (io::is_npz(path)) return io::read_npz_model(path, context);
+    if (io::is_json(path)) return io::read_json_model(path, context);
+    return io::read_ktensor(path, context);
+  }
+  const fs::path ktensor = fs::path(path) / "model.ktensor";
+  CpModel model =
+      fs::exists(ktensor, failure) ? io::read_ktensor(ktensor.string(), context) : io::read_mats(path, context);
+  io::read_labels(model, path, context);
   return model;
 }
 

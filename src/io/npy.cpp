@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "io/shown.hpp"
 #include "polyad/error.hpp"
 
 namespace polyad::io {
@@ -75,12 +76,34 @@ std::optional<std::vector<std::uint64_t>> shape_of(std::string_view text) {
   }
 }
 
-}  // namespace
+/// '<U5' -> 5 characters.
+std::optional<NpyTextHeader> text_type_of(std::string_view descr) {
+  if (descr.size() < 3 || (descr[0] != '<' && descr[0] != '>' && descr[0] != '=') || descr[1] != 'U')
+    return std::nullopt;
+  std::uint32_t width = 0;
+  const auto [rest, code] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), width);
+  if (code != std::errc{} || rest != descr.data() + descr.size()) return std::nullopt;
+  NpyTextHeader header;
+  header.width = width;
+  header.big_endian = descr[0] == '>';
+  return header;
+}
 
-NpyHeader read_npy_header(ByteSource& from, std::string_view file, std::string_view array) {
-  const auto fail = [&](const std::string& sentence) {
-    return file_error(file, 0, fmt::format("{}: {}", array, sentence));
-  };
+Error failure(std::string_view file, std::string_view array, const std::string& sentence) {
+  return file_error(file, 0, fmt::format("{}: {}", array, sentence));
+}
+
+/// What every header says.
+struct Dict {
+  std::string descr;  // without quotation marks; "with named fields" when it is no word
+  bool is_word = false;
+  bool fortran_order = false;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t bytes = 0;
+};
+
+Dict read_dict(ByteSource& from, std::string_view file, std::string_view array) {
+  const auto fail = [&](const std::string& sentence) { return failure(file, array, sentence); };
   std::array<char, 8> start = {};
   const std::size_t got = from.read(start.data(), start.size());
   if (got < start.size() || !std::string_view(start.data(), start.size()).starts_with(magic)) {
@@ -94,32 +117,49 @@ NpyHeader read_npy_header(ByteSource& from, std::string_view file, std::string_v
   if (length > largest_header) {
     throw fail(fmt::format("found a header of {} bytes, expected at most {}", length, largest_header));
   }
-  std::string dict(length, '\0');
-  if (from.read(dict.data(), length) < length) throw fail("found the end of the data, expected its header");
+  std::string text(length, '\0');
+  if (from.read(text.data(), length) < length) throw fail("found the end of the data, expected its header");
 
-  NpyHeader header;
-  header.bytes = start.size() + length_bytes + length;
-  const auto descr = value_of(dict, "descr");
-  const auto order = value_of(dict, "fortran_order");
-  const auto shape = value_of(dict, "shape");
+  Dict dict;
+  dict.bytes = start.size() + length_bytes + length;
+  const auto descr = value_of(text, "descr");
+  const auto order = value_of(text, "fortran_order");
+  const auto shape = value_of(text, "shape");
   if (!descr || !order || !shape)
     throw fail("found a header without descr, fortran_order and shape, expected all three");
   const char quote = descr->front();
   const auto end = descr->find(quote, 1);
-  const bool is_word = (quote == '\'' || quote == '"') && end != std::string_view::npos;
-  const auto type = is_word ? scalar_of(descr->substr(1, end - 1)) : std::nullopt;
-  if (!type) {
-    throw fail(fmt::format("found type {}, expected an integer, a boolean, f4 or f8",
-                           is_word ? descr->substr(0, end + 1) : "with named fields"));
-  }
-  header.type = *type;
-  header.fortran_order = order->starts_with("True");
-  if (!header.fortran_order && !order->starts_with("False"))
-    throw fail("found no fortran_order, expected True or False");
+  dict.is_word = (quote == '\'' || quote == '"') && end != std::string_view::npos;
+  dict.descr = dict.is_word ? descr->substr(1, end - 1) : "with named fields";
+  dict.fortran_order = order->starts_with("True");
+  if (!dict.fortran_order && !order->starts_with("False")) throw fail("found no fortran_order, expected True or False");
   auto lengths = shape_of(*shape);
   if (!lengths) throw fail("found a shape that is no tuple of lengths, expected one");
-  header.shape = std::move(*lengths);
-  return header;
+  dict.shape = std::move(*lengths);
+  return dict;
+}
+
+Error other_type(std::string_view file, std::string_view array, const Dict& dict, std::string_view expected) {
+  const std::string found = dict.is_word ? fmt::format("'{}'", shown(dict.descr)) : dict.descr;
+  return failure(file, array, fmt::format("found type {}, expected {}", found, expected));
+}
+
+}  // namespace
+
+NpyHeader read_npy_header(ByteSource& from, std::string_view file, std::string_view array) {
+  Dict dict = read_dict(from, file, array);
+  const auto type = dict.is_word ? scalar_of(dict.descr) : std::nullopt;
+  if (!type) throw other_type(file, array, dict, "an integer, a boolean, f4 or f8");
+  return {*type, dict.fortran_order, std::move(dict.shape), dict.bytes};
+}
+
+NpyTextHeader read_npy_text_header(ByteSource& from, std::string_view file, std::string_view array) {
+  Dict dict = read_dict(from, file, array);
+  auto header = dict.is_word ? text_type_of(dict.descr) : std::nullopt;
+  if (!header) throw other_type(file, array, dict, "text such as '<U20'");
+  header->shape = std::move(dict.shape);
+  header->bytes = dict.bytes;
+  return *header;
 }
 
 std::string npy_header(std::string_view descr, std::span<const std::uint64_t> shape) {

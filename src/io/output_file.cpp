@@ -237,6 +237,12 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
+void OutputFile::sync() {
+  flush();
+  // Pipes and devices cannot be synced, and need not.
+  if (fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) throw failure(name_, "cannot be written", errno);
+}
+
 void OutputFile::commit() {
   // An empty compressed file still needs one (empty) member to be valid.
   if (position_ == 0 && compression_ != Compression::none) {

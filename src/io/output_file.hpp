@@ -51,6 +51,8 @@ class OutputFile {
 
   /// Hands what is buffered to the system.
   void flush();
+  /// Writes what is buffered and waits until it is on the disk: after commit() the file outlives a loss of power.
+  void sync();
   /// Writes what is buffered and gives the file its name.
   void commit();
 

@@ -3,14 +3,13 @@
 /// plain version runs; the steps between (SSSE3, SSE4) gain little over it and would double the build.
 #pragma once
 
-#ifdef POLYAD_SANITIZED  // one wide target and the general instances find mistakes, and such builds are slow
-#define POLYAD_WIDEST_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
+#ifdef POLYAD_SANITIZED  // one target and the general instances find mistakes, and such builds are slow
+#define HWY_COMPILE_ONLY_STATIC
 #define POLYAD_FEW_INSTANCES 1
 #else
-#define POLYAD_WIDEST_TARGETS HWY_AVX3_DL
 #define POLYAD_FEW_INSTANCES 0
 #endif
 #define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | POLYAD_WIDEST_TARGETS | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 #include <hwy/detect_targets.h>

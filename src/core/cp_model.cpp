@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "polyad/cp_model.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "backends/cpu/threads.hpp"
+#include "core/column_norms.hpp"
+#include "polyad/error.hpp"
+
+namespace polyad {
+
+void check_columns(const CpModel& model) {
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    if (model.factors[m].cols != model.rank())
+      throw usage_error(fmt::format("the factor of mode {} has {} columns and the model {} weights", m + 1,
+                                    model.factors[m].cols, model.rank()));
+}
+
+std::string shape_of(const CpModel& model) {
+  std::string text;
+  for (const Matrix& a : model.factors) text += fmt::format("{}{}", text.empty() ? "" : " x ", a.rows);
+  return text.empty() ? "no modes" : text;
+}
+
+std::vector<ColumnNorm> column_norms(const Matrix& a) {
+  std::vector<double> largest(a.cols);
+  for (std::uint64_t i = 0; i < a.rows; ++i)
+    for (std::uint64_t r = 0; r < a.cols; ++r) largest[r] = std::max(largest[r], std::abs(a(i, r)));
+  std::vector<ColumnNorm> norms(a.cols);
+  for (std::uint64_t r = 0; r < a.cols; ++r)
+    if (largest[r] > 0) norms[r].scale = std::ldexp(1.0, -std::clamp(std::ilogb(largest[r]), -1022, 1022));
+
+  // Sums of blocks of rows: the rounding errors of a sum grow with its length.
+  constexpr std::uint64_t block = 1024;
+  std::vector<double> squares(a.cols);
+  std::vector<double> part(a.cols);
+  for (std::uint64_t begin = 0; begin < a.rows; begin += block) {
+    std::ranges::fill(part, 0.0);
+    for (std::uint64_t i = begin; i < std::min(a.rows, begin + block); ++i)
+      for (std::uint64_t r = 0; r < a.cols; ++r) {
+        const double scaled = a(i, r) * norms[r].scale;
+        part[r] += scaled * scaled;
+      }
+    for (std::uint64_t r = 0; r < a.cols; ++r) squares[r] += part[r];
+  }
+  for (std::uint64_t r = 0; r < a.cols; ++r) norms[r].norm = std::sqrt(squares[r]);
+  return norms;
+}
+
+std::vector<WideNumber> signed_lengths(const CpModel& model, const std::vector<std::vector<ColumnNorm>>& norms) {
+  std::vector<WideNumber> lengths(model.rank());
+  for (std::uint64_t r = 0; r < model.rank(); ++r) {
+    WideNumber& length = lengths[r];
+    const auto multiply = [&](double by, int exponent) {
+      int own = 0;
+      length.mantissa = std::frexp(length.mantissa * by, &own);
+      length.exponent += own + exponent;
+    };
+    int exponent = 0;
+    length.mantissa = std::frexp(model.weights[r], &exponent);
+    length.exponent = exponent;
+    for (const std::vector<ColumnNorm>& mode : norms) multiply(mode[r].norm, -std::ilogb(mode[r].scale));
+  }
+  return lengths;
+}
+
+namespace {
+
+std::vector<std::vector<ColumnNorm>> norms_of(const CpModel& model) {
+  std::vector<std::vector<ColumnNorm>> norms;
+  for (const Matrix& a : model.factors) norms.push_back(column_norms(a));
+  return norms;
+}
+
+/// A length as a double; infinite when it is none.
+double rounded(const WideNumber& length) {
+  return std::ldexp(length.mantissa, static_cast<int>(std::clamp<std::int64_t>(length.exponent, -4000, 4000)));
+}
+
+/// Per column the sign of the entry of largest magnitude, the first of equal ones; of zeros 1.
+std::vector<double> leading_signs(const Matrix& a) {
+  std::vector<double> leading(a.cols);
+  for (std::uint64_t i = 0; i < a.rows; ++i)
+    for (std::uint64_t r = 0; r < a.cols; ++r)
+      if (std::abs(a(i, r)) > std::abs(leading[r])) leading[r] = a(i, r);
+  for (double& value : leading) value = value < 0 ? -1 : 1;
+  return leading;
+}
+
+/// Column k becomes signs[order[k]] times column order[k].
+void reorder_columns(Matrix& a, const std::vector<std::size_t>& order, const std::vector<double>& signs) {
+  std::vector<double> row(a.cols);
+  for (std::uint64_t i = 0; i < a.rows; ++i) {
+    double* const values = a.values.data() + i * a.cols;
+    for (std::size_t k = 0; k < order.size(); ++k) row[k] = signs[order[k]] * values[order[k]];
+    std::ranges::copy(row, values);
+  }
+}
+
+/// Error unless the mode is one of the model's.
+const Matrix& factor_of(const CpModel& model, int mode) {
+  if (mode < 0 || mode >= model.order())
+    throw usage_error(fmt::format("mode {} of a model of order {}", mode + 1, model.order()));
+  return model.factors[static_cast<std::size_t>(mode)];
+}
+
+/// sum_r weights[r] * rows[0][r] * rows[1][r] * ...; `products` is room for a number per component.
+template <class Rows>
+double value_of(const CpModel& model, const Rows& row, std::vector<double>& products) {
+  products.assign(model.weights.begin(), model.weights.end());
+  for (std::size_t m = 0; m < model.factors.size(); ++m) {
+    const double* const values = row(m);
+    for (std::size_t r = 0; r < products.size(); ++r) products[r] *= values[r];
+  }
+  return std::accumulate(products.begin(), products.end(), 0.0);
+}
+
+template <class Index, class Value>
+void fill_values(const CpModel& model, const CooView<Index, Value>& at, std::remove_const_t<Value>* values,
+                 const Context& context) {
+  using Stored = std::remove_const_t<Value>;
+  constexpr std::uint64_t block = 1U << 20U;  // nonzeros between two reports
+  for (std::uint64_t first = 0; first < at.nnz; first += block) {
+    const std::uint64_t count = std::min(block, at.nnz - first);
+    cpu::parallel_ranges(
+        context.thread_count(), count,
+        [&](std::uint64_t begin, std::uint64_t end) {
+          std::vector<double> products;
+          for (std::uint64_t k = first + begin; k < first + end; ++k) {
+            const auto row = [&](std::size_t m) {
+              return model.factors[m].values.data() + std::uint64_t{at.indices[m][k]} * model.factors[m].cols;
+            };
+            const double value = value_of(model, row, products);
+            if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<Stored>::max())))
+              throw Error(ErrorKind::limit, fmt::format("the model's value at nonzero {} is {}, which {} cannot hold",
+                                                        k + 1, value, sizeof(Stored) == 4 ? "f32" : "f64"));
+            values[k] = static_cast<Stored>(value);
+          }
+        },
+        1U << 10U);
+    context.report({"reconstructing", first + count, at.nnz, "nonzeros"});
+  }
+}
+
+}  // namespace
+
+void normalise(CpModel& model) {
+  check_columns(model);
+  const std::vector<std::vector<ColumnNorm>> norms = norms_of(model);
+  const std::vector<WideNumber> lengths = signed_lengths(model, norms);
+  std::vector<double> weights;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    // Adding 0 makes -0 a 0.
+    weights.push_back(rounded(lengths[r]) + 0.0);
+    if (std::isinf(weights[r]))
+      throw Error(ErrorKind::limit, fmt::format("the length of component {} is about 2^{}, which f64 cannot hold",
+                                                r + 1, lengths[r].exponent));
+  }
+  model.weights = std::move(weights);
+  for (std::size_t m = 0; m < model.factors.size(); ++m) {
+    Matrix& a = model.factors[m];
+    std::vector<double> divisors;  // no branch in the loop: a column of zeros is divided by 1
+    for (const ColumnNorm& column : norms[m]) divisors.push_back(column.norm > 0 ? column.norm : 1);
+    for (std::uint64_t i = 0; i < a.rows; ++i)
+      for (std::uint64_t r = 0; r < a.cols; ++r) a(i, r) = a(i, r) * norms[m][r].scale / divisors[r];
+  }
+}
+
+void arrange(CpModel& model) {
+  normalise(model);
+  if (model.factors.empty()) return;
+  std::vector<double> left(model.rank(), 1.0);  // the sign that the last mode has to take
+  for (std::uint64_t r = 0; r < model.rank(); ++r) {
+    if (model.weights[r] < 0) left[r] = -1;
+    model.weights[r] = std::abs(model.weights[r]);
+  }
+  std::vector<std::size_t> order(model.rank());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
+
+  for (std::size_t m = 0; m < model.factors.size(); ++m) {
+    Matrix& a = model.factors[m];
+    std::vector<double> signs = leading_signs(a);
+    const bool is_last = m + 1 == model.factors.size();
+    for (std::size_t r = 0; r < signs.size(); ++r) {
+      if (model.weights[r] == 0) continue;  // the component is zero whatever its signs
+      if (is_last) {
+        signs[r] = left[r];
+      } else {
+        left[r] *= signs[r];
+      }
+    }
+    reorder_columns(a, order, signs);
+  }
+  std::vector<double> weights;
+  for (const std::size_t r : order) weights.push_back(model.weights[r]);
+  model.weights = std::move(weights);
+}
+
+double value_at(const CpModel& model, std::span<const std::uint64_t> at) {
+  check_columns(model);
+  if (at.size() != model.factors.size())
+    throw usage_error(fmt::format("found {} indices, expected {} as the model has modes", at.size(), model.order()));
+  for (std::size_t m = 0; m < at.size(); ++m)
+    if (at[m] >= model.factors[m].rows)
+      throw usage_error(
+          fmt::format("found index {} in mode {}, expected one below {}", at[m], m + 1, model.factors[m].rows));
+  std::vector<double> products;
+  return value_of(
+      model, [&](std::size_t m) { return model.factors[m].values.data() + at[m] * model.factors[m].cols; }, products);
+}
+
+CooTensor reconstruct(const CpModel& model, const CooTensor& at, const Context& context) {
+  check_columns(model);
+  const auto rows = [](const Matrix& a) { return a.rows; };
+  if (!std::ranges::equal(model.factors, at.dims, {}, rows))
+    throw usage_error(fmt::format("the model is {} and the tensor {}, expected equal dims", shape_of(model),
+                                  fmt::join(at.dims, " x ")));
+  CooTensor result = make_coo(at.dims, at.nnz(), at.precision(), at.index_width(), context);
+  result.sorted_by = at.sorted_by;
+  result.duplicates_merged = at.duplicates_merged;
+  result.labels = at.labels;
+  visit(at, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+    for (std::size_t m = 0; m < at.dims.size(); ++m) {
+      auto* const to = std::get<Buffer<std::remove_const_t<Index>>>(result.indices[m]).data();
+      cpu::parallel_ranges(context.thread_count(), v.nnz, [&](std::uint64_t begin, std::uint64_t end) {
+        std::memcpy(to + begin, v.indices[m] + begin, (end - begin) * sizeof(Index));
+      });
+    }
+    fill_values(model, v, std::get<Buffer<std::remove_const_t<Value>>>(result.values).data(), context);
+  });
+  return result;
+}
+
+std::vector<TopEntry> top_entries(const CpModel& model, std::uint64_t component, int mode, std::uint64_t count) {
+  const Matrix& a = factor_of(model, mode);
+  if (component >= a.cols) throw usage_error(fmt::format("component {} of a model of rank {}", component + 1, a.cols));
+  std::vector<TopEntry> entries;
+  entries.reserve(a.rows);
+  for (std::uint64_t i = 0; i < a.rows; ++i) entries.push_back({i, a(i, component)});
+  const auto kept = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, a.rows));
+  std::partial_sort(entries.begin(), entries.begin() + kept, entries.end(), [](const TopEntry& x, const TopEntry& y) {
+    const double size_x = std::abs(x.value);
+    const double size_y = std::abs(y.value);
+    return size_x != size_y ? size_x > size_y : x.index < y.index;
+  });
+  entries.resize(static_cast<std::size_t>(kept));
+  entries.shrink_to_fit();
+  return entries;
+}
+
+std::string label_of(const CpModel& model, int mode, std::uint64_t index) {
+  const Matrix& a = factor_of(model, mode);
+  if (index >= a.rows)
+    throw usage_error(fmt::format("index {} of mode {}, which has {} of them", index + 1, mode + 1, a.rows));
+  const auto m = static_cast<std::size_t>(mode);
+  const bool has_label = m < model.labels.size() && index < model.labels[m].size() && !model.labels[m][index].empty();
+  return has_label ? std::string(model.labels[m][index]) : fmt::format("{}", index + 1);
+}
+
+std::string mode_name(const CpModel& model, int mode) {
+  const auto m = static_cast<std::size_t>(mode);
+  if (m < model.labels.size() && !model.labels[m].name().empty()) return model.labels[m].name();
+  return fmt::format("mode {}", mode + 1);
+}
+
+}  // namespace polyad

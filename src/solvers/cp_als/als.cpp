@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include "solvers/cp_als/als.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "polyad/error.hpp"
+#include "polyad/factors.hpp"
+#include "solvers/cp_als/gram_solve.hpp"
+
+namespace polyad::cp_als_detail {
+
+namespace {
+
+/// Sweeps over the columns per update of a mode that must not be negative. The MTTKRP is the expensive part: a few
+/// sweeps more bring a better row for nothing.
+constexpr int descent_sweeps = 4;
+
+std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
+
+std::uint64_t model_bytes(const Tensor& x, std::uint64_t rank) {
+  std::uint64_t rows = 0;
+  for (const std::uint64_t d : x.dims()) rows += d;
+  const std::uint64_t row = rank * sizeof(double);
+  return rows > std::numeric_limits<std::uint64_t>::max() / 2 / row ? std::numeric_limits<std::uint64_t>::max() / 2
+                                                                    : rows * row;
+}
+
+bool has(const std::vector<int>& modes, int mode) { return std::ranges::count(modes, mode) > 0; }
+
+}  // namespace
+
+template <class T>
+Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
+    : x_(x),
+      options_(options),
+      context_(context),
+      rank_(options.rank),
+      order_(x.dims().size()),
+      // One of each mode, and those that an update has in hand.
+      grams_reserved_(context, (order_ + 8) * small_columns(rank_) * small_columns(rank_) * sizeof(double),
+                      "the Gram matrices"),
+      model_reserved_(context, model_bytes(x, rank_), "the model") {
+  context_.cancelled = {};
+  context_.observer = {};
+  const double size = polyad::norm(x, context);
+  if (!std::isfinite(size))
+    throw Error(ErrorKind::input, "the tensor's norm is larger than a number can be; its values have to be scaled");
+  // The ridge is about the numbers themselves, so with one nothing is scaled.
+  if (size > 0 && options.l2 == 0) exponent_ = std::ilogb(size);
+  norm_ = std::ldexp(size, -exponent_);
+  mttkrp_.resize(order_);
+}
+
+template <class T>
+bool Als<T>::is_fixed(int mode) const {
+  return has(options_.fixed, mode);
+}
+
+template <class T>
+bool Als<T>::is_nonnegative(int mode) const {
+  return has(options_.nonnegative, mode);
+}
+
+template <class T>
+bool Als<T>::step(const std::function<bool()>& stop) {
+  const int order = static_cast<int>(order_);
+  const auto next_free = [&](int mode) {
+    while (mode < order && is_fixed(mode)) ++mode;
+    return mode;
+  };
+  for (int mode = next_free(state_.next_mode); mode < order;) {
+    update(mode);
+    mode = next_free(mode + 1);
+    state_.next_mode = mode;
+    if (mode < order && stop()) return false;
+  }
+  state_.next_mode = 0;
+  state_.first_sweep = false;
+  return true;
+}
+
+template <class T>
+void Als<T>::update(int mode) {
+  const bool nonnegative = is_nonnegative(mode);
+  FactorMatrix<T>& factor = state_.factors[at(mode)];
+  FactorMatrix<T> out;
+  if (!nonnegative) {
+    out = std::move(factor);
+  } else {
+    if (mttkrp_[at(mode)].rows() == 0) mttkrp_[at(mode)] = FactorMatrix<T>(context_, factor.rows(), rank_);
+    out = std::move(mttkrp_[at(mode)]);
+  }
+  mttkrp<T>(x_, std::span<const FactorMatrix<T>>(state_.factors), mode, out, workspace_, context_);
+  if (nonnegative) {
+    mttkrp_[at(mode)] = std::move(out);
+  } else {
+    factor = std::move(out);
+  }
+
+  const auto begin = std::chrono::steady_clock::now();
+  const Small gram = gram_of_others(mode);
+  RowSums sums = nonnegative ? nonnegative_descent(mode, gram) : least_squares(mode, gram);
+  state_.grams[at(mode)] = std::move(sums.gram);
+  state_.inner = 0;
+  for (std::uint64_t r = 0; r < rank_; ++r) state_.inner += state_.lambda[r] * sums.inner[r];
+  if (!std::isfinite(state_.inner))
+    throw Error(ErrorKind::input, fmt::format("mode {}: sums of the tensor's values are larger than {} can hold",
+                                              mode + 1, name_of(x_.precision())));
+  if (options_.l2 == 0) normalise_columns(mode);
+  dense_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Hadamard product of the Gram matrices of all modes but one (-1: of all).
+template <class T>
+Small Als<T>::gram_of_others(int mode) const {
+  Small product(rank_);
+  for (std::uint64_t r = 0; r < rank_; ++r)
+    for (std::uint64_t s = 0; s < rank_; ++s) product(r, s) = 1;
+  for (std::size_t m = 0; m < order_; ++m)
+    if (static_cast<int>(m) != mode)
+      for (std::size_t e = 0; e < product.values.size(); ++e) product.values[e] *= state_.grams[m].values[e];
+  return product;
+}
+
+template <class T>
+RowSums Als<T>::least_squares(int mode, const Small& gram) {
+  // Values in f32 say nothing about directions that are shorter than their rounding.
+  const double smallest = sizeof(T) == 4 ? std::numeric_limits<float>::epsilon() : 0;
+  PseudoInverse inverse = pseudo_inverse(gram, options_.l2, smallest);
+  if (inverse.truncated > 0 && truncation_.empty())
+    truncation_ = fmt::format(
+        "the Gram matrix of mode {} is singular: {} of {} directions were left out (the data do not determine so many "
+        "components; the model is one of several equally good ones)",
+        mode + 1, inverse.truncated, rank_);
+  const double scale = std::ldexp(1.0, -exponent_);
+  for (std::uint64_t r = 0; r < rank_; ++r)
+    for (std::uint64_t s = 0; s < rank_; ++s) inverse.matrix(r, s) *= scale / state_.lambda[s];
+  RowSums sums = solve_rows(state_.factors[at(mode)], inverse.matrix, context_);
+  for (double& i : sums.inner) i *= scale;
+  return sums;
+}
+
+template <class T>
+RowSums Als<T>::nonnegative_descent(int mode, const Small& gram) {
+  Small ridged = gram;
+  for (std::uint64_t r = 0; r < rank_; ++r) ridged(r, r) += options_.l2;
+  std::vector<double> reciprocal(rank_);
+  for (std::uint64_t r = 0; r < rank_; ++r) reciprocal[r] = 1 / state_.lambda[r];
+  return descend_rows(mttkrp_[at(mode)], state_.factors[at(mode)], std::ldexp(1.0, -exponent_), ridged, state_.lambda,
+                      reciprocal, descent_sweeps, context_);
+}
+
+/// Column lengths 1 where they are not near it; lambda takes them. Columns of zeros stay.
+template <class T>
+void Als<T>::normalise_columns(int mode) {
+  Small& gram = state_.grams[at(mode)];
+  std::vector<double> scale(rank_, 1.0);
+  bool needed = false;
+  for (std::uint64_t r = 0; r < rank_; ++r) {
+    const double length = std::sqrt(gram(r, r));
+    const bool near = length >= 0.25 && length <= 4;
+    if (length == 0 || (near && !state_.first_sweep)) continue;
+    scale[r] = 1 / length;
+    state_.lambda[r] *= length;
+    needed = true;
+  }
+  if (!needed) return;
+  scale_columns(state_.factors[at(mode)], scale, context_);
+  for (std::uint64_t r = 0; r < rank_; ++r)
+    for (std::uint64_t s = 0; s < rank_; ++s) gram(r, s) *= scale[r] * scale[s];
+}
+
+/// ||X - M||^2 / 4^exponent = ||X||^2 + ||M||^2 - 2 <X, M>. Rounding may make it a little less than 0.
+template <class T>
+double Als<T>::squared_residual() const {
+  const Small product = gram_of_others(-1);
+  double squared_model = 0;
+  for (std::uint64_t r = 0; r < rank_; ++r)
+    for (std::uint64_t s = 0; s < rank_; ++s) squared_model += state_.lambda[r] * state_.lambda[s] * product(r, s);
+  return std::max(0.0, norm_ * norm_ + squared_model - 2 * state_.inner);
+}
+
+template <class T>
+double Als<T>::fit() const {
+  return norm_ > 0 ? 1 - std::sqrt(squared_residual()) / norm_ : 1;
+}
+
+template <class T>
+double Als<T>::objective() const {
+  double objective = std::ldexp(squared_residual(), 2 * exponent_) / 2;
+  for (const Small& gram : state_.grams)
+    for (std::uint64_t r = 0; r < rank_; ++r) objective += options_.l2 / 2 * gram(r, r);
+  return objective;
+}
+
+template <class T>
+void Als<T>::take_best() {
+  state_ = std::move(*best_);
+  best_.reset();
+}
+
+/// lambda times the lengths of the columns: what the weights of the arranged model will be, / 2^exponent.
+template <class T>
+std::vector<double> Als<T>::lengths() const {
+  std::vector<double> all(rank_);
+  for (std::uint64_t r = 0; r < rank_; ++r) {
+    all[r] = std::abs(state_.lambda[r]);
+    for (const Small& gram : state_.grams) all[r] *= std::sqrt(gram(r, r));
+  }
+  return all;
+}
+
+template <class T>
+std::vector<std::string> Als<T>::notes() const {
+  std::vector<std::string> all;
+  if (!truncation_.empty()) all.push_back(truncation_);
+  const std::vector<double> length = lengths();
+  // Components in the order in which the user will see them.
+  std::vector<std::uint64_t> shown(rank_);
+  std::iota(shown.begin(), shown.end(), std::uint64_t{0});
+  if (options_.fixed.empty())
+    std::ranges::stable_sort(shown, [&](std::uint64_t a, std::uint64_t b) { return length[a] > length[b]; });
+
+  std::uint64_t empty = 0;
+  for (const double l : length) empty += l == 0 ? 1 : 0;
+  if (empty > 0 && norm_ > 0)
+    all.push_back(
+        fmt::format("{} of {} components are zero: the others already describe what they could", empty, rank_));
+
+  // Degeneracy: components that grow without bound and cancel each other (Kolda, Bader: Tensor decompositions and
+  // applications, 2009, section 3.3). The congruence is the cosine between two components.
+  for (std::uint64_t i = 0; i < rank_; ++i)
+    for (std::uint64_t j = i + 1; j < rank_; ++j) {
+      const std::uint64_t r = shown[i];
+      const std::uint64_t s = shown[j];
+      if (length[r] * length[s] <= norm_ * norm_) continue;
+      double congruence = state_.lambda[r] * state_.lambda[s] < 0 ? -1 : 1;
+      for (const Small& gram : state_.grams) congruence *= gram(r, s) / std::sqrt(gram(r, r) * gram(s, s));
+      if (congruence > -0.9) continue;
+      all.push_back(
+          fmt::format("components {} and {} cancel each other (congruence {:.4f}) and are longer than the tensor: the "
+                      "decomposition "
+                      "is degenerate; a lower rank, --l2 or --nonnegative may help",
+                      i + 1, j + 1, congruence));
+      return all;  // one pair is enough to say it
+    }
+  return all;
+}
+
+template <class T>
+CpModel Als<T>::model() {
+  CpModel model;
+  for (FactorMatrix<T>& factor : state_.factors) {
+    model.factors.push_back(matrix_of(factor));
+    factor = {};
+  }
+  if (options_.fixed.empty()) {
+    for (const double l : state_.lambda) model.weights.push_back(std::ldexp(l, exponent_));
+    arrange(model);
+    return model;
+  }
+  for (std::uint64_t r = 0; r < rank_; ++r) {
+    double weight = state_.lambda[r];
+    for (std::size_t m = 0; m < order_; ++m) {
+      const double length = std::sqrt(state_.grams[m](r, r));
+      if (is_fixed(static_cast<int>(m)) || length == 0) continue;
+      weight *= length;
+      for (std::uint64_t i = 0; i < model.factors[m].rows; ++i) model.factors[m](i, r) /= length;
+    }
+    model.weights.push_back(std::ldexp(weight, exponent_));
+  }
+  return model;
+}
+
+template <class T>
+void Als<T>::add_arrays(const AlsState<T>& state, const std::string& prefix, nlohmann::ordered_json& head,
+                        std::vector<io::StateArray>& arrays) const {
+  head = {{"next_mode", state.next_mode}, {"first_sweep", state.first_sweep}, {"inner", state.inner}};
+  arrays.push_back({prefix + "lambda", io::bytes_of_array(state.lambda, rank_)});
+  for (std::size_t m = 0; m < order_; ++m) {
+    const FactorMatrix<T>& factor = state.factors[m];
+    arrays.push_back({fmt::format("{}factor {}", prefix, m + 1),
+                      std::as_bytes(std::span(factor.data(), factor.rows() * factor.stride()))});
+    arrays.push_back({fmt::format("{}gram {}", prefix, m + 1),
+                      io::bytes_of_array(state.grams[m].values, state.grams[m].values.size())});
+  }
+}
+
+template <class T>
+void Als<T>::save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) const {
+  head["truncation"] = truncation_;
+  add_arrays(state_, "", head["state"], arrays);
+  if (best_) add_arrays(*best_, "best ", head["best"], arrays);
+}
+
+template <class T>
+void Als<T>::load_arrays(AlsState<T>& state, const std::string& prefix, const nlohmann::ordered_json& head,
+                         const io::StateFile& file) {
+  state = {};
+  state.next_mode = head.at("next_mode").get<int>();
+  state.first_sweep = head.at("first_sweep").get<bool>();
+  state.inner = head.at("inner").get<double>();
+  state.lambda.resize(rank_);
+  file.copy(prefix + "lambda", std::as_writable_bytes(std::span(state.lambda)));
+  for (std::size_t m = 0; m < order_; ++m) {
+    FactorMatrix<T>& factor = state.factors.emplace_back(context_, x_.dims()[m], rank_);
+    file.copy(fmt::format("{}factor {}", prefix, m + 1),
+              std::as_writable_bytes(std::span(factor.data(), factor.rows() * factor.stride())));
+    Small& gram = state.grams.emplace_back(rank_);
+    file.copy(fmt::format("{}gram {}", prefix, m + 1), std::as_writable_bytes(std::span(gram.values)));
+  }
+}
+
+template <class T>
+void Als<T>::load(const io::StateFile& file) {
+  const nlohmann::ordered_json& head = file.head().at("solver");
+  truncation_ = head.at("truncation").get<std::string>();
+  load_arrays(state_, "", head.at("state"), file);
+  best_.reset();
+  if (head.contains("best")) load_arrays(best_.emplace(), "best ", head.at("best"), file);
+}
+
+template class Als<float>;
+template class Als<double>;
+
+}  // namespace polyad::cp_als_detail

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/// \file CP-ALS as the driver sees it.
+///
+/// The model is 2^exponent * sum_r lambda_r * A[0](:,r) o A[1](:,r) o ...; 2^exponent is the size of the tensor, so
+/// that no square of a number overflows. Updating a mode n:
+///
+///   V = MTTKRP(n);  G = Hadamard product of A[m]'A[m], m != n;  A[n] = V * pinv(G) * diag(1 / lambda) * 2^-exponent
+///
+/// V is computed in the memory of A[n] (an MTTKRP does not read the factor of its own mode), and one pass over its rows
+/// solves, stores, and adds up A[n]'A[n] and <X, M>. lambda is the scale of the iteration before: the columns keep
+/// lengths near 1 without a second pass. In the first sweep, and when a length leaves [1/4, 4], the columns are
+/// normalised.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "polyad/cp_als.hpp"
+#include "polyad/kernels.hpp"
+#include "solvers/cp_als/row_pass.hpp"
+#include "solvers/driver.hpp"
+
+namespace polyad::cp_als_detail {
+
+/// A model in the making.
+template <class T>
+struct AlsState {
+  std::vector<FactorMatrix<T>> factors;  // [order]
+  std::vector<Small> grams;              // [order], A'A of each
+  std::vector<double> lambda;            // [rank]
+  double inner = 0;                      // <X, M> / 4^exponent
+  int next_mode = 0;                     // to be updated
+  bool first_sweep = true;
+};
+
+/// Bytes of plain vectors that are counted in a budget as long as this lives.
+class Reserved {
+ public:
+  Reserved(const Context& context, std::uint64_t bytes, std::string_view purpose)
+      : budget_(context.memory), bytes_(bytes) {
+    if (budget_) budget_->take(bytes_, purpose);
+  }
+  ~Reserved() {
+    if (budget_) budget_->give_back(bytes_);
+  }
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  std::uint64_t bytes_;
+};
+
+template <class T>
+class Als final : public Solver {
+ public:
+  Als(Tensor& x, const CpAlsOptions& options, const Context& context);
+
+  void start(std::uint64_t restart) override;
+  bool step(const std::function<bool()>& stop) override;
+  [[nodiscard]] double fit() const override;
+  [[nodiscard]] double objective() const override;
+  void keep_as_best() override { best_ = std::move(state_); }
+  void take_best() override;
+  void save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) const override;
+  void load(const io::StateFile& file) override;
+
+  /// The model of the present state, which is used up. Arranged, unless modes are fixed: then components stay those of
+  /// the model it began with.
+  [[nodiscard]] CpModel model();
+  /// What the user should know about the present state and the way to it.
+  [[nodiscard]] std::vector<std::string> notes() const;
+  /// Seconds spent outside the MTTKRPs.
+  [[nodiscard]] double dense_seconds() const noexcept { return dense_seconds_; }
+
+ private:
+  [[nodiscard]] bool is_fixed(int mode) const;
+  [[nodiscard]] bool is_nonnegative(int mode) const;
+  void start_from_model(const Context& context);
+  void start_from_sketch(const Context& context);
+  void update(int mode);
+  [[nodiscard]] Small gram_of_others(int mode) const;
+  [[nodiscard]] RowSums least_squares(int mode, const Small& gram);
+  [[nodiscard]] RowSums nonnegative_descent(int mode, const Small& gram);
+  void normalise_columns(int mode);
+  [[nodiscard]] double squared_residual() const;
+  [[nodiscard]] std::vector<double> lengths() const;
+  void add_arrays(const AlsState<T>& state, const std::string& prefix, nlohmann::ordered_json& head,
+                  std::vector<io::StateArray>& arrays) const;
+  void load_arrays(AlsState<T>& state, const std::string& prefix, const nlohmann::ordered_json& head,
+                   const io::StateFile& file);
+
+  Tensor& x_;
+  CpAlsOptions options_;
+  Context context_;  // without cancellation: a mode is always finished
+  std::uint64_t rank_;
+  std::size_t order_;
+  Reserved grams_reserved_;
+  Reserved model_reserved_;  // from the beginning: a model that does not fit is said before hours of work
+  int exponent_ = 0;
+  double norm_ = 0;  // of the tensor / 2^exponent
+  AlsState<T> state_;
+  std::optional<AlsState<T>> best_;
+  std::vector<FactorMatrix<T>> mttkrp_;  // [order], of the modes that must not be negative
+  Workspace workspace_;
+  double dense_seconds_ = 0;
+  std::string truncation_;  // the sentence about the first singular Gram matrix
+};
+
+}  // namespace polyad::cp_als_detail
