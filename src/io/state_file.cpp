@@ -65,7 +65,8 @@ void write_state(const std::string& path, nlohmann::ordered_json head, std::span
     file.write(zeros.data(), padded(a.bytes.size()) - a.bytes.size());
   }
   file.sync();
-  // The new one is complete and on the disk: now the old one may move. Whoever is killed between the two finds it as .previous.
+  // The new one is complete and on the disk: now the old one may move. Whoever is killed between the two finds it as
+  // .previous.
   std::error_code failure;
   std::filesystem::rename(path, path + ".previous", failure);
   file.commit();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -166,7 +167,7 @@ void append_chart(std::string& out, const Page& page, std::uint64_t r, std::size
   out += "</ol></noscript>\n</figure>\n";
 }
 
-/// What a component is about: the first labels of every mode.
+/// What a component is about: of every mode the first labels, those of at least a tenth of the largest entry.
 void append_gist(std::string& out, const Page& page, std::uint64_t r) {
   out += "<p class=\"gist\">";
   for (const ModeView& view : page.modes) {
@@ -174,7 +175,8 @@ void append_gist(std::string& out, const Page& page, std::uint64_t r) {
     if (top.empty()) continue;
     out += fmt::format("<span><b>{}</b> ", html(view.name));
     if (view.order.ordered) out += top[0].value < 0 ? "trough at " : "peak at ";
-    for (std::size_t k = 0; k < std::min<std::size_t>(view.order.ordered ? 1 : 3, top.size()); ++k) {
+    const std::size_t most = std::min<std::size_t>(view.order.ordered ? 1 : 3, top.size());
+    for (std::size_t k = 0; k < most && std::abs(top[k].value) >= 0.1 * std::abs(top[0].value); ++k) {
       if (k > 0) out += ", ";
       if (top[k].value < 0 && !view.order.ordered) out += "\u2212";
       append_html(out, shortened(view.label(top[k].index), 26));

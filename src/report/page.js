@@ -89,6 +89,24 @@
     grid: { color: () => theme.grid, borderColor: () => theme.rule, drawTicks: false, ...extra.grid },
     ticks: { color: () => theme.muted, padding: 6, maxRotation: 0, ...extra.ticks },
   });
+  /** Scale of the values: from 0, and not beyond it for the sake of a few that are next to 0. */
+  const valueScale = (values, extra = {}) => {
+    const lowest = Math.min(0, ...values);
+    const highest = Math.max(0, ...values);
+    return scale({
+      beginAtZero: true,
+      ...(-lowest < 0.03 * highest ? { min: 0 } : highest < -0.03 * lowest ? { max: 0 } : {}),
+      ...extra,
+      ticks: {
+        maxTicksLimit: 5,
+        callback(value, k, ticks) {
+          return Math.abs(value) >= 1e5 ? value.toLocaleString('en-GB', { notation: 'compact' })
+            : Chart.Ticks.formatters.numeric.call(this, value, k, ticks);
+        },
+        ...extra.ticks,
+      },
+    });
+  };
   const tooltip = (callbacks) => ({
     displayColors: false,
     backgroundColor: () => theme.ink,
@@ -154,7 +172,7 @@
       onHover: (event, items) => { event.native.target.style.cursor = items.length ? 'pointer' : ''; },
       scales: {
         x: scale({ grid: { display: false }, title: { display: true, text: 'component', color: () => theme.muted } }),
-        y: scale({ beginAtZero: true, ticks: { maxTicksLimit: 6 } }),
+        y: valueScale(data.weights, { ticks: { maxTicksLimit: 6 } }),
       },
       plugins: {
         tooltip: tooltip({
@@ -204,7 +222,7 @@
         indexAxis: 'y',
         interaction: { mode: 'index', axis: 'y', intersect: false },
         scales: {
-          x: scale({ beginAtZero: true, ticks: { maxTicksLimit: 5 } }),
+          x: valueScale(values),
           y: scale({
             grid: { display: false },
             ticks: {
@@ -270,7 +288,7 @@
                 : (v) => ticks.find((tick) => tick.value === v)?.label.slice(0, 16) ?? '',
             },
           }),
-          y: scale({ beginAtZero: true, ticks: { maxTicksLimit: 5 } }),
+          y: valueScale(column.y),
         },
         plugins: {
           tooltip: tooltip({

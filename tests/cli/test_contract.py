@@ -9,12 +9,13 @@ import re
 from harness import (DIMS, GOOD, MB, ROWS, WORK, check, equal, finish, folder, is_sentence, listing, refused, run,
                      splatt, text, write)
 
-VERBS = ["info", "check", "convert", "generate", "mttkrp", "ttv", "bench", "list"]
+VERBS = ["info", "check", "convert", "generate", "cpd", "plan", "mttkrp", "ttv", "score", "bench", "list"]
 WHAT = ["formats", "kernels", "solvers", "backends", "devices", "dialects"]
 # One good call of every verb, with room for more options.
 CALLS = {"info": ["info", "x.tns"], "check": ["check", "x.tns"], "convert": ["convert", "x.tns", "y.ptn"],
          "generate": ["generate", "g.tns", "--dims", "9x9", "--nnz", "9"], "list": ["list", "formats"],
-         "mttkrp": ["mttkrp", "x.tns", "--mode", "2", "--rank", "3"],
+         "cpd": ["cpd", "x.tns", "--rank", "2", "--iters", "3", "--out", "model"], "score": ["score", "model", "model"],
+         "plan": ["plan", "x.tns"], "mttkrp": ["mttkrp", "x.tns", "--mode", "2", "--rank", "3"],
          "ttv": ["ttv", "x.tns", "--mode", "1", "--vector", "v.txt"],
          "bench": ["bench", "x.tns", "--formats", "coo", "--repeat", "1"]}
 MOST_MEMORY = {"bench": 2000 * MB}  # the arrays of STREAM are six times the cache
@@ -39,7 +40,7 @@ def help_and_version():
 
 def usage():
     for args in ([], ["nonsense"], ["info"], ["info", "x.tns", "y.tns"], ["info", "--no-such-flag", "x.tns"],
-                 ["convert", "x.tns"], ["check"], ["generate"], ["mttkrp", "x.tns"], ["bench"],
+                 ["convert", "x.tns"], ["check"], ["generate"], ["cpd"], ["score", "x.tns"], ["plan"], ["mttkrp", "x.tns"], ["bench"],
                  ["list"], ["list", "nonsense"], ["list", "formats", "more"], ["info", "x.tns", "--threads", "0"],
                  ["info", "x.tns", "--threads", "-1"],
                  ["info", "x.tns", "--threads", "two"], ["info", "x.tns", "--precision", "f16"],
@@ -57,7 +58,9 @@ def usage():
 def json_everywhere():
     for verb, call in CALLS.items():
         r = run(*call, "--json", "-", "--threads", "3", "--seed", "5")
-        if not check(r.code == 0 and not r.err, f"{verb} --json -", r):
+        # Iterations are told as plain lines on standard error.
+        told = [line for line in r.lines if not line.startswith(("iteration ", "polyad: note: "))]
+        if not check(r.code == 0 and not told, f"{verb} --json -", r):
             continue
         try:
             found = json.loads(r.out)

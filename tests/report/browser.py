@@ -88,9 +88,11 @@ class WebSocket:
 class Page:
     """A tab. `errors` are exceptions and messages of type error, `requests` the addresses that it asked for."""
 
-    def __init__(self, browser, session):
-        self.browser, self.session = browser, session
+    def __init__(self, browser, target, session):
+        self.browser, self.target, self.session = browser, target, session
         self.errors, self.requests, self.dialogs, self.loaded = [], [], [], False
+
+    def listen(self):
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
@@ -228,9 +230,8 @@ class Browser:
         """A new tab with this address, loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self.pages[session] = Page.__new__(Page)
-        page.target = target
-        page.__init__(self, session)
+        page = self.pages[session] = Page(self, target, session)
+        page.listen()
         page.size(width, height)
         page.go(url)
         page.frames()

@@ -2,6 +2,7 @@
 #include "solvers/cp_als/row_pass.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "backends/cpu/simd_targets.hpp"
 #include "backends/cpu/threads.hpp"
@@ -15,12 +16,22 @@
 #define POLYAD_ROW_PASS_BLOCK
 namespace polyad::cp_als_detail {
 
-/// Some rows in double: small enough for the first-level cache at rank 16.
+constexpr std::uint64_t block_rows = 64;
+
+/// Some rows in double: small enough for the first-level cache at rank 16, where two of them take 16 KB.
 struct Block {
-  std::uint64_t count = 0;    // rows
-  std::uint64_t columns = 0;  // small_columns(rank)
-  double* before = nullptr;   // [count][columns]
-  double* after = nullptr;    // [count][columns]
+  std::uint64_t count = 0;           // rows
+  std::uint64_t columns = 0;         // small_columns(rank)
+  double* before = nullptr;          // [count][columns]
+  double* after = nullptr;           // [count][columns]
+  std::uint64_t* indices = nullptr;  // [count], which rows they are
+};
+
+/// A factor's memory.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::uint64_t stride = 0;  // a multiple of 8, or 4
 };
 
 }  // namespace polyad::cp_als_detail
@@ -87,12 +98,75 @@ void add_gram(const Block& b, double* gram) {
 /// inner[r] += sum over the rows of before * after.
 void add_inner(const Block& b, double* inner) {
   const Tag d;
-  for (std::uint64_t i = 0; i < b.count; ++i)
-    for (std::uint64_t s = 0; s < b.columns; s += hn::Lanes(d))
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, b.before + i * b.columns + s), hn::LoadU(d, b.after + i * b.columns + s),
-                            hn::LoadU(d, inner + s)),
-                 d, inner + s);
+  for (std::uint64_t s = 0; s < b.columns; s += hn::Lanes(d)) {
+    auto sum = hn::LoadU(d, inner + s);
+    for (std::uint64_t i = 0; i < b.count; ++i)
+      sum = hn::MulAdd(hn::LoadU(d, b.before + i * b.columns + s), hn::LoadU(d, b.after + i * b.columns + s), sum);
+    hn::StoreU(sum, d, inner + s);
+  }
 }
+
+/// Vectors of no more lanes than the smallest stride has columns.
+using RowTag = hn::CappedTag<double, 4>;
+
+template <class T>
+HWY_INLINE hn::Vec<RowTag> load_as_double(const T* from) {
+  const RowTag d;
+  if constexpr (sizeof(T) == 8) {
+    return hn::LoadU(d, from);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, RowTag>(), from));
+  }
+}
+
+/// Fills `to` (before or after of the block) with rows from `begin` on that are not zero, until the block is full or
+/// `end` is reached. Returns the first row not looked at.
+template <class T>
+std::uint64_t load_rows(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block& b, double* to) {
+  const RowTag d;
+  for (; begin < end && b.count < block_rows; ++begin) {
+    const T* from = rows.data + begin * rows.stride;
+    double* row = to + b.count * b.columns;
+    auto largest = hn::Zero(d);
+    for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d)) {
+      const auto v = load_as_double(from + s);
+      largest = hn::Or(largest, hn::Abs(v));
+      hn::StoreU(v, d, row + s);
+    }
+    if (hn::AllTrue(d, hn::Eq(largest, hn::Zero(d)))) continue;
+    b.indices[b.count++] = begin;
+  }
+  return begin;
+}
+std::uint64_t load_f32(Rows<const float> rows, std::uint64_t begin, std::uint64_t end, Block& b, double* to) {
+  return load_rows(rows, begin, end, b, to);
+}
+std::uint64_t load_f64(Rows<const double> rows, std::uint64_t begin, std::uint64_t end, Block& b, double* to) {
+  return load_rows(rows, begin, end, b, to);
+}
+
+/// Puts the block's `after` where its rows came from, and the rounded numbers back: sums are of what is stored.
+template <class T>
+void store_rows(const Block& b, Rows<T> rows) {
+  const RowTag d;
+  for (std::uint64_t k = 0; k < b.count; ++k) {
+    double* from = b.after + k * b.columns;
+    T* to = rows.data + b.indices[k] * rows.stride;
+    for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d)) {
+      const auto v = hn::LoadU(d, from + s);
+      if constexpr (sizeof(T) == 8) {
+        hn::StoreU(v, d, to + s);
+      } else {
+        const hn::Rebind<float, RowTag> f;
+        const auto rounded = hn::DemoteTo(f, v);
+        hn::StoreU(rounded, f, to + s);
+        hn::StoreU(hn::PromoteTo(d, rounded), d, from + s);
+      }
+    }
+  }
+}
+void store_f32(const Block& b, Rows<float> rows) { store_rows(b, rows); }
+void store_f64(const Block& b, Rows<double> rows) { store_rows(b, rows); }
 
 /// One row of HALS: `gradient` is v - a G and follows every change of a.
 void descend(double* HWY_RESTRICT a, double* HWY_RESTRICT gradient, const double* HWY_RESTRICT gram,
@@ -122,13 +196,24 @@ HWY_EXPORT(multiply);
 HWY_EXPORT(add_gram);
 HWY_EXPORT(add_inner);
 HWY_EXPORT(descend);
+HWY_EXPORT(load_f32);
+HWY_EXPORT(load_f64);
+HWY_EXPORT(store_f32);
+HWY_EXPORT(store_f64);
 
 namespace {
 
+std::uint64_t load(Rows<const float> rows, std::uint64_t begin, std::uint64_t end, Block& b, double* to) {
+  return HWY_DYNAMIC_DISPATCH(load_f32)(rows, begin, end, b, to);
+}
+std::uint64_t load(Rows<const double> rows, std::uint64_t begin, std::uint64_t end, Block& b, double* to) {
+  return HWY_DYNAMIC_DISPATCH(load_f64)(rows, begin, end, b, to);
+}
+void store(const Block& b, Rows<float> rows) { HWY_DYNAMIC_DISPATCH(store_f32)(b, rows); }
+void store(const Block& b, Rows<double> rows) { HWY_DYNAMIC_DISPATCH(store_f64)(b, rows); }
+
 /// Where the threads cut the rows, and where sums are added up: a function of the shape alone.
 struct Chunks {
-  static constexpr std::uint64_t block_rows = 64;  // of a Block; at rank 16 two of them take 16 KB
-
   std::uint64_t rows = 0;
   std::uint64_t count = 0;
   std::uint64_t length = 0;  // rows of a chunk, a multiple of block_rows
@@ -145,27 +230,14 @@ struct Chunks {
 };
 
 template <class T>
-void load_row(const T* from, std::uint64_t rank, double* to) {
-  for (std::uint64_t r = 0; r < rank; ++r) to[r] = static_cast<double>(from[r]);
-}
-
-template <class T>
-void store_row(double* from, std::uint64_t rank, T* to) {
-  for (std::uint64_t r = 0; r < rank; ++r) {
-    to[r] = static_cast<T>(from[r]);
-    from[r] = static_cast<double>(to[r]);  // the sums are of what is stored
-  }
-}
-
-template <class T>
 bool is_zero(const T* row, std::uint64_t rank) {
   for (std::uint64_t r = 0; r < rank; ++r)
     if (row[r] != 0) return false;
   return true;
 }
 
-/// Calls work(block, indices) for the rows that are not zero, in blocks; `fill` says whether row i counts and loads it
-/// into the block. Adds up Gram matrix and inner products.
+/// Fills blocks with rows that are not zero: fill(begin, end, block) returns the first row not looked at. Calls
+/// work(block), and adds up Gram matrix and inner products.
 template <class Fill, class Work>
 RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context, const Fill& fill, const Work& work,
                   bool with_inner) {
@@ -176,23 +248,18 @@ RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context
   cpu::parallel_ranges(
       context.thread_count(), chunks.count,
       [&](std::uint64_t first, std::uint64_t last) {
-        std::vector<double> memory(2 * Chunks::block_rows * columns);
-        std::vector<std::uint64_t> indices(Chunks::block_rows);
-        Block block{0, columns, memory.data(), memory.data() + Chunks::block_rows * columns};
+        std::vector<double> memory(2 * block_rows * columns);
+        std::array<std::uint64_t, block_rows> indices = {};
+        Block block{0, columns, memory.data(), memory.data() + block_rows * columns, indices.data()};
         for (std::uint64_t c = first; c < last; ++c) {
           double* gram = parts.data() + c * part_size;
-          const auto finish = [&] {
-            work(block, indices.data());
+          for (std::uint64_t i = chunks.begin(c); i < chunks.end(c);) {
+            block.count = 0;
+            i = fill(i, chunks.end(c), block);
+            work(block);
             HWY_DYNAMIC_DISPATCH(add_gram)(block, gram);
             if (with_inner) HWY_DYNAMIC_DISPATCH(add_inner)(block, gram + columns * columns);
-            block.count = 0;
-          };
-          for (std::uint64_t i = chunks.begin(c); i < chunks.end(c); ++i) {
-            if (!fill(i, block.before + block.count * columns, block.after + block.count * columns)) continue;
-            indices[block.count++] = i;
-            if (block.count == Chunks::block_rows) finish();
           }
-          if (block.count > 0) finish();
         }
       },
       1 + (std::uint64_t{1} << 20U) / (chunks.length * columns * columns));  // below 50 us a team does not pay
@@ -211,33 +278,27 @@ RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context
 
 template <class T>
 RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& context) {
-  const std::uint64_t rank = rows.cols();
+  const Rows<T> to{rows.data(), rows.stride()};
+  const Rows<const T> from{rows.data(), rows.stride()};
   return over_rows(
-      rows.rows(), rank, context,
-      [&](std::uint64_t i, double* before, double*) {
-        if (is_zero(rows.row(i), rank)) return false;
-        load_row(rows.row(i), rank, before);
-        return true;
-      },
-      [&](const Block& block, const std::uint64_t* indices) {
+      rows.rows(), rows.cols(), context,
+      [&](std::uint64_t begin, std::uint64_t end, Block& block) { return load(from, begin, end, block, block.before); },
+      [&](const Block& block) {
         HWY_DYNAMIC_DISPATCH(multiply)(block, solution.values.data());
-        for (std::uint64_t k = 0; k < block.count; ++k)
-          store_row(block.after + k * block.columns, rank, rows.row(indices[k]));
+        store(block, to);
       },
       true);
 }
 
 template <class T>
 Small gram_of(const FactorMatrix<T>& rows, const Context& context) {
-  const std::uint64_t rank = rows.cols();
+  const Rows<const T> from{rows.data(), rows.stride()};
   return over_rows(
-             rows.rows(), rank, context,
-             [&](std::uint64_t i, double*, double* after) {
-               if (is_zero(rows.row(i), rank)) return false;
-               load_row(rows.row(i), rank, after);
-               return true;
+             rows.rows(), rows.cols(), context,
+             [&](std::uint64_t begin, std::uint64_t end, Block& block) {
+               return load(from, begin, end, block, block.after);
              },
-             [](const Block&, const std::uint64_t*) {}, false)
+             [](const Block&) {}, false)
       .gram;
 }
 
@@ -249,18 +310,23 @@ RowSums descend_rows(const FactorMatrix<T>& v, FactorMatrix<T>& factor, double v
   const std::uint64_t columns = small_columns(rank);
   return over_rows(
       v.rows(), rank, context,
-      [&](std::uint64_t i, double* before, double* after) {
-        if (is_zero(v.row(i), rank)) {  // the minimum is 0
-          std::fill(factor.row(i), factor.row(i) + rank, T{0});
-          return false;
+      [&](std::uint64_t i, std::uint64_t end, Block& block) {
+        for (; i < end && block.count < block_rows; ++i) {
+          if (is_zero(v.row(i), rank)) {  // the minimum is 0
+            std::fill(factor.row(i), factor.row(i) + rank, T{0});
+            continue;
+          }
+          double* before = block.before + block.count * columns;
+          double* after = block.after + block.count * columns;
+          for (std::uint64_t r = 0; r < rank; ++r) {
+            before[r] = static_cast<double>(v(i, r)) * v_scale;
+            after[r] = static_cast<double>(factor(i, r)) * start_scale[r];
+          }
+          block.indices[block.count++] = i;
         }
-        for (std::uint64_t r = 0; r < rank; ++r) {
-          before[r] = static_cast<double>(v(i, r)) * v_scale;
-          after[r] = static_cast<double>(factor(i, r)) * start_scale[r];
-        }
-        return true;
+        return i;
       },
-      [&](const Block& block, const std::uint64_t* indices) {
+      [&](const Block& block) {
         std::vector<double> gradient(columns);
         for (std::uint64_t k = 0; k < block.count; ++k) {
           const double* before = block.before + k * columns;
@@ -271,8 +337,8 @@ RowSums descend_rows(const FactorMatrix<T>& v, FactorMatrix<T>& factor, double v
               for (std::uint64_t r = 0; r < rank; ++r) gradient[r] -= a[s] * gram(s, r);
           HWY_DYNAMIC_DISPATCH(descend)(a, gradient.data(), gram.values.data(), columns, rank, sweeps);
           for (std::uint64_t r = 0; r < rank; ++r) a[r] *= end_scale[r];
-          store_row(a, rank, factor.row(indices[k]));
         }
+        store(block, Rows<T>{factor.data(), factor.stride()});
       },
       true);
 }

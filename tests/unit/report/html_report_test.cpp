@@ -521,7 +521,16 @@ TEST(HtmlReport, AwkwardModels) {
   EXPECT_EQ(data["shares"], (std::vector<double>{0, 0}));
   EXPECT_TRUE(data["components"][0][1]["y"][3].is_null());
   EXPECT_EQ(data["components"][1][0]["v"][0], -9);
-  EXPECT_NE(markup_of(page_of(model)).find("<b>w</b> \u22122,"), std::string::npos);  // minus the label "2"
+  EXPECT_NE(markup_of(page_of(model)).find("<b>w</b> \u22122"), std::string::npos);  // minus the label "2"
+}
+
+TEST(HtmlReport, TheGistLeavesOutWhatIsSmall) {
+  CpModel model = model_of({4, 24}, 1);
+  model.labels = {mode_labels("w", {"small", "large", "negative", "tiny"}), ModeLabels("hour")};
+  model.factors[0].values = {0.079, 0.8, -0.5, 1e-9};
+  model.factors[1](6, 0) = -3;
+  EXPECT_EQ(between(page_of(model), "<p class=\"gist\">", "</p>"),
+            "<span><b>w</b> large, \u2212negative</span> <span><b>hour</b> trough at 7</span> ");
 }
 
 TEST(HtmlReport, BlankAndMissingLabels) {
