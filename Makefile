@@ -17,9 +17,12 @@ configure: deps
 build: configure ## build/polyad, the libraries, the unit tests
 	@cmake --build --preset release
 
-demo: configure  ## build the tool and look at the bundled tensor
+demo: configure  ## decompose the bundled tensor, print its components, write the report
 	@cmake --build --preset release --target polyad_tool
-	build/polyad info data/kjv-words/kjv-words.tns.gz
+	@mkdir -p build/demo
+	build/polyad cpd data/kjv-words/kjv-words.tns.gz --rank 12 --nonnegative --transform deviance \
+	  --out build/demo/model --report build/demo/kjv-words.html
+	@echo "Open $(CURDIR)/build/demo/kjv-words.html in a browser."
 
 test: build      ## every test; tests/run unit cli runs parts
 	@tests/run

@@ -20,6 +20,7 @@ struct CpdOptions {
   InputOptions input;
   SolverFlags solver;
   std::string init = "random";
+  std::string transform;
   std::string output;
   std::string report;
   std::uint64_t top = 5;
@@ -136,6 +137,7 @@ ReportOptions report_options(const CpdOptions& o, const CpAlsOptions& options, c
     facts.emplace_back(name, value.is_array() ? fmt::format("modes {}", fmt::join(value.get<std::vector<int>>(), ", "))
                                               : value.dump());
   }
+  if (!o.transform.empty()) facts.emplace_back("transform", o.transform);
   facts.emplace_back("start", o.init);
   facts.emplace_back("seed", fmt::to_string(session.options().seed));
   facts.emplace_back("threads", fmt::to_string(session.context().thread_count()));
@@ -177,6 +179,13 @@ void run(const CpdOptions& o, Session& session) {
   }
   if (const std::uint64_t merged = session.timed("merge", [&] { return merge_duplicates(x, context); }); merged > 0)
     session.note(fmt::format("{} nonzeros had the coordinate of another: their values were added", merged));
+
+  if (!o.transform.empty()) {
+    session.timed("transform", [&] {
+      transform_values(x, transform_named(o.transform), context);
+      (void)drop_zeros(x, context);
+    });
+  }
 
   const Choice choice = format_option(options.format, {}, x, options.rank, session);
   FormatOptions format;
@@ -222,6 +231,8 @@ std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<CpdOptions>();
   declare_input(command, o->input);
   o->solver.declare(command);
+  command.add_option("--transform", o->transform, "change the values first: log1p, binary or deviance (for counts)")
+      ->check(CLI::IsMember({"log1p", "binary", "deviance"}));
   command.add_option("--init", o->init, "start: random, rsvd (a sketch of the tensor), or a model to go on from")
       ->capture_default_str();
   command.add_option("--out", o->output, "folder for the model (or FILE.npz, FILE.json)");

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "polyad/context.hpp"
@@ -34,9 +35,16 @@ std::vector<std::vector<std::uint64_t>> drop_empty_slices(CooTensor& x, const Co
 enum class ValueTransform : std::uint8_t {
   log1p,   ///< v -> sign(v) log(1 + |v|): tames heavy tails
   binary,  ///< v -> 1 for every nonzero value
+  /// For counts: how much more often than if the modes were independent. With e = product of the sums of its slices /
+  /// (sum of all values)^(order-1) what is expected of a cell, v -> sqrt(2 (v log(v/e) - v + e)) where v > e (the
+  /// deviance residual of a Poisson count, near 1 for what is chance), else 0. What is frequent everywhere vanishes.
+  deviance,
 };
 
-/// Applies a transform to every value.
+/// The transform of that name ("log1p", "binary", "deviance"); Error (usage) that names them.
+[[nodiscard]] ValueTransform transform_named(std::string_view name);
+
+/// Applies a transform to every value. A negative value has no deviance: Error.
 void transform_values(CooTensor& x, ValueTransform transform, const Context& context = {});
 
 /// A range of 0-based indices of one mode, [begin, end).

@@ -339,8 +339,48 @@ std::vector<std::vector<std::uint64_t>> drop_empty_slices(CooTensor& x, const Co
   return old;
 }
 
+ValueTransform transform_named(std::string_view name) {
+  if (name == "log1p") return ValueTransform::log1p;
+  if (name == "binary") return ValueTransform::binary;
+  if (name == "deviance") return ValueTransform::deviance;
+  throw usage_error(fmt::format("found '{}', expected log1p, binary or deviance", name));
+}
+
+namespace {
+
+/// See ValueTransform::deviance. The sums are taken in the order of the nonzeros.
+void to_deviance(CooTensor& x, const Context& context) {
+  visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+    std::vector<Buffer<double>> sums;  // per mode, of its slices
+    for (const std::uint64_t d : x.dims) sums.emplace_back(context, d, "sums of slices");
+    double total = 0;
+    for (std::uint64_t k = 0; k < v.nnz; ++k) {
+      const auto value = static_cast<double>(v.values[k]);
+      if (value < 0)
+        throw Error(ErrorKind::input,
+                    fmt::format("found value {} in nonzero {}, expected counts: deviance is of values "
+                                "that are not negative",
+                                value, k + 1));
+      total += value;
+      for (std::size_t m = 0; m < sums.size(); ++m) sums[m][v.indices[m][k]] += value;
+    }
+    cpu::parallel_ranges(context.thread_count(), v.nnz, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t k = begin; k < end; ++k) {
+        const auto value = static_cast<double>(v.values[k]);
+        double expected = total;
+        for (std::size_t m = 0; m < sums.size(); ++m) expected *= sums[m][v.indices[m][k]] / total;
+        const double deviance = value > expected ? 2 * (value * std::log(value / expected) - value + expected) : 0;
+        v.values[k] = static_cast<Value>(std::sqrt(std::max(0.0, deviance)));
+      }
+    });
+  });
+}
+
+}  // namespace
+
 void transform_values(CooTensor& x, ValueTransform transform, const Context& context) {
   own(x.values, context, "the array of values");
+  if (transform == ValueTransform::deviance) return to_deviance(x, context);
   std::visit(
       [&]<class Value>(Buffer<Value>& values) {
         cpu::parallel_ranges(context.thread_count(), values.size(), [&](std::uint64_t begin, std::uint64_t end) {

@@ -215,6 +215,27 @@ TEST(TransformValues, Log1pAndBinary) {
 
 // ---- subset ----
 
+TEST(TransformValues, DevianceIsWhatIndependenceDoesNotExplain) {
+  // Sums of rows 10, 6; of columns 12, 4; of all 16: cell (0,0) is expected to be 7.5, (1,1) 1.5.
+  CooTensor x = make_coo({2, 2}, 4, Precision::f64, {});
+  visit(x, [](const auto& v) {
+    const double cells[] = {9, 1, 3, 3};
+    for (int k = 0; k < 4; ++k) {
+      v.indices[0][k] = static_cast<std::remove_reference_t<decltype(v.indices[0][0])>>(k / 2);
+      v.indices[1][k] = static_cast<std::remove_reference_t<decltype(v.indices[0][0])>>(k % 2);
+      v.values[k] = static_cast<std::remove_reference_t<decltype(v.values[0])>>(cells[k]);
+    }
+  });
+  transform_values(x, ValueTransform::deviance);
+  EXPECT_NEAR(x.value(0), std::sqrt(2 * (9 * std::log(9 / 7.5) - 9 + 7.5)), 1e-14);
+  EXPECT_EQ(x.value(1), 0);
+  EXPECT_EQ(x.value(2), 0);
+  EXPECT_NEAR(x.value(3), std::sqrt(2 * (3 * std::log(3 / 1.5) - 3 + 1.5)), 1e-14);
+  std::get<Buffer<double>>(x.values)[1] = -1;
+  EXPECT_THROW(transform_values(x, ValueTransform::deviance), Error);
+  EXPECT_THROW((void)transform_named("cube"), Error);
+}
+
 TEST(Subset, KeepsWhatIsInsideAllRanges) {
   std::uint64_t seed = 60;
   for (const oracle::Shape& shape : shapes()) {
