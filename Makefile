@@ -20,7 +20,7 @@ build: configure ## build/polyad, the libraries, the unit tests
 demo: configure  ## decompose the bundled tensor, print its components, write the report
 	@cmake --build --preset release --target polyad_tool
 	@mkdir -p build/demo
-	build/polyad cpd data/kjv-words/kjv-words.tns.gz --rank 12 --nonnegative --transform deviance \
+	build/polyad cpd data/kjv-words/kjv-words.tns.gz --rank 12 --nonnegative --transform deviance:3 \
 	  --out build/demo/model --report build/demo/kjv-words.html
 	@echo "Open $(CURDIR)/build/demo/kjv-words.html in a browser."
 

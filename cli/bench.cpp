@@ -86,8 +86,11 @@ std::vector<std::string> formats_option(const std::string& text, const CooTensor
 
 /// Error (usage) for what can be seen before the tensor is read.
 void check_names(const BenchOptions& o) {
-  if (o.operation != "mttkrp" && o.operation != "ttv")
-    throw usage_error(fmt::format("--kernel {}: there is no such operation; expected mttkrp or ttv", o.operation));
+  if (o.operation != "mttkrp" && o.operation != "ttv" && o.operation != "cpd")
+    throw usage_error(
+        fmt::format("--kernel {}: there is no such operation; expected mttkrp, ttv or cpd", o.operation));
+  if (o.operation == "cpd" && (o.modes != "all" || !o.kernels.empty()))
+    throw usage_error("--kernel cpd: an iteration is of all modes, with the cheapest kernels; --modes and --kernels do not go with it");
   for (const std::string& part : split(o.formats))
     if (part != "all" && part != "auto") (void)format_named(part);
   for (const std::string& name : split(o.kernels)) check_kernel("--kernels", name, o.operation);
@@ -154,7 +157,7 @@ class Measurement {
     Built built;
     FormatOptions options;
     options.rank = report_.rank;
-    const bool per_mode = format_named(format).mode_specific;
+    const bool per_mode = format_named(format).mode_specific && options_.operation != "cpd";
     const std::string phase = "building " + format;
     const std::size_t count = per_mode ? report_.modes.size() : 1;
     for (std::size_t k = 0; k < count; ++k) {
@@ -168,7 +171,25 @@ class Measurement {
     return built;
   }
 
+  /// Iterations of CP-ALS; the first warms up.
+  void decompose(const Built& built, FormatResult& r) const {
+    CpAlsOptions options;
+    options.rank = report_.rank;
+    options.iterations = static_cast<std::uint64_t>(options_.repeat) + 1;
+    options.tolerance = 0;
+    std::vector<double> seconds;
+    auto begin = Clock::now();
+    options.observer = [&](const CpIteration& i, std::uint64_t) {
+      context_.report({"measuring " + r.label(), i.iteration, options.iterations, "iterations"});
+      if (i.iteration > 1) seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+      begin = Clock::now();
+    };
+    (void)cp_als(built.of(0), options, context_);
+    r.sweep = times_of(std::move(seconds));
+  }
+
   void sweep(const Built& built, FormatResult& r) const {
+    if (options_.operation == "cpd") return decompose(built, r);
     const std::size_t modes = report_.modes.size();
     const std::string phase = "measuring " + r.label();
     const std::uint64_t total = static_cast<std::uint64_t>(options_.repeat + 1) * modes;
@@ -215,7 +236,7 @@ void set_work(BenchReport& report, const CooTensor& x) {
   const auto order = static_cast<double>(x.order());
   const auto value = static_cast<double>(bytes_of(x.precision()));
   const auto index = static_cast<double>(bytes_of(width_for(x.dims)));
-  if (report.operation == "mttkrp") {
+  if (report.operation != "ttv") {  // of an iteration of CP-ALS its MTTKRPs count
     const auto rank = static_cast<double>(report.rank);
     report.flops = nnz * rank * order;
     report.traffic = nnz * ((order * rank + 3) * value + order * index);  // GenTen, section on the bandwidth model
@@ -241,10 +262,10 @@ void run(const BenchOptions& o, Session& session) {
   report.dims = x.dims;
   report.nnz = x.nnz();
   report.operation = o.operation;
-  report.rank = o.operation == "mttkrp" ? o.rank : 1;
+  report.rank = o.operation == "ttv" ? 1 : o.rank;
   report.precision = name_of(x.precision());
   report.threads = context.thread_count();
-  report.modes = modes_option("--modes", o.modes, x.order());
+  if (o.operation != "cpd") report.modes = modes_option("--modes", o.modes, x.order());
   set_work(report, x);
   const std::vector<std::string> names = formats_option(o.formats, x, report.rank, session);
   try {
@@ -254,7 +275,8 @@ void run(const BenchOptions& o, Session& session) {
     session.note(fmt::format("the memory bandwidth was not measured: {}", e.what()));
   }
   session.timed("measure", [&] {
-    Operation operation = o.operation == "ttv" ? ttv_operation(x, report.modes, context)
+    Operation operation = o.operation == "cpd" ? Operation()
+                          : o.operation == "ttv" ? ttv_operation(x, report.modes, context)
                           : x.precision() == Precision::f32
                               ? mttkrp_operation<float>(x, report.modes, o.rank, context)
                               : mttkrp_operation<double>(x, report.modes, o.rank, context);
@@ -276,7 +298,7 @@ void run(const BenchOptions& o, Session& session) {
 std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<BenchOptions>();
   declare_input(command, o->input);
-  command.add_option("--kernel", o->operation, "operation to time: mttkrp (nnz*R*N flops) or ttv (2*nnz flops)")
+  command.add_option("--kernel", o->operation, "what to time: mttkrp (nnz*R*N flops), ttv (2*nnz flops) or cpd (an iteration of CP-ALS)")
       ->capture_default_str();
   command.add_option("--rank", o->rank, "columns R of the random factors (by --seed)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))

@@ -35,7 +35,11 @@ Speed speed_of(const BenchReport& r, double seconds, std::size_t modes) {
 /// Six characters for any mode.
 std::string mode_heading(int mode) { return fmt::format("mode{:>2}", mode + 1); }
 
+/// MTTKRPs or TTVs in one sweep.
+std::size_t runs_of(const BenchReport& r) { return r.operation == "cpd" ? r.dims.size() : r.modes.size(); }
+
 std::string title(const BenchReport& r) {
+  if (r.operation == "cpd") return fmt::format("Iterations of CP-ALS of rank {}", r.rank);
   return r.operation == "mttkrp" ? fmt::format("MTTKRP of rank {}", r.rank) : "TTV";
 }
 
@@ -97,7 +101,7 @@ Json describe(const BenchReport& r) {
     if (!f.kernel.empty()) row["kernel"] = f.kernel;
     row["build_seconds"] = f.build_seconds;
     row["bytes"] = f.bytes;
-    speed(row, f.sweep.min, f.modes.size());
+    speed(row, f.sweep.min, runs_of(r));
     rows.push_back(std::move(row));
   }
   return {{"tensor", {{"file", r.file}, {"order", r.dims.size()}, {"dims", r.dims}, {"nnz", r.nnz}}},
@@ -133,7 +137,7 @@ void print_table(const BenchReport& r, Session& session) {
       session.print("  {:<{}} refused: {}\n", f.label(), width, f.refused);
       continue;
     }
-    const Speed s = speed_of(r, f.sweep.min, f.modes.size());
+    const Speed s = speed_of(r, f.sweep.min, runs_of(r));
     session.print("{} {:<{}}", &f == best ? "*" : " ", f.label(), width);
     for (std::size_t k = 0; k < inside; ++k) session.print(" {:>6}", ms(f.modes[k].seconds.min));
     session.print(" {:>6} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5}\n", ms(f.sweep.min),
@@ -147,11 +151,13 @@ void print_table(const BenchReport& r, Session& session) {
     for (std::size_t begin = 0; begin < r.modes.size(); begin += columns)
       print_mode_block(r, begin, std::min(r.modes.size(), begin + columns), width, session);
   }
-  session.print("\n{}\n", r.operation == "mttkrp"
+  session.print("\n{}\n", r.operation != "ttv"
                               ? "GFLOP: nnz*R*N a mode. GB: nnz*((N*R+3)*value + N*index) bytes a mode, as if caches "
                                 "kept nothing."
                               : "GFLOP: 2*nnz a mode. GB: nnz*(2*value + N*index) bytes a mode.");
-  if (best != nullptr)
+  if (best != nullptr && r.operation == "cpd")
+    session.print("* {} is the fastest: {} ms an iteration\n", best->label(), ms(best->sweep.min));
+  else if (best != nullptr)
     session.print("* {} is the fastest: {} ms for {} of {} modes\n", best->label(), ms(best->sweep.min), r.modes.size(),
                   r.dims.size());
 }
@@ -162,11 +168,16 @@ std::string plot(const BenchReport& r) {
   chart.subtitle = circumstances(r);
   chart.axis = "milliseconds for one sweep over the modes (best of the repeats, mode by mode)";
   for (const int m : r.modes) chart.series.push_back(fmt::format("mode {}", m + 1));
+  if (r.operation == "cpd") {
+    chart.axis = "milliseconds an iteration (best of the repeats)";
+    chart.series.emplace_back("iteration");
+  }
   for (const FormatResult& f : r.results) {
     BarChart::Bar bar;
     bar.label = f.label();
     bar.remark = f.refused.empty() ? "" : "refused: " + f.refused;
     for (const ModeResult& m : f.modes) bar.parts.push_back(f.refused.empty() ? m.seconds.min * 1e3 : 0);
+    if (r.operation == "cpd") bar.parts.push_back(f.sweep.min * 1e3);
     chart.bars.push_back(std::move(bar));
   }
   std::ranges::stable_sort(chart.bars, [](const BarChart::Bar& a, const BarChart::Bar& b) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "kernel_options.hpp"
 #include "session.hpp"
 #include "verb.hpp"
 
@@ -25,8 +26,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
   command.add_flag("--compact", o->write.compact, ".ptn: narrowest index width per mode; smaller, slower to open");
   command.add_flag("--sort", o->sort, "sort the nonzeros by mode 1, then 2, ...");
   command.add_flag("--merge", o->merge, "sum duplicates (sorts too)");
-  command.add_option("--transform", o->transform, "change the values: log1p, binary or deviance")
-      ->check(CLI::IsMember({"log1p", "binary", "deviance"}));
+  command.add_option("--transform", o->transform, transform_help);
   return [o](Session& session) {
     if (o->output == "-") session.keep_output_free();
     if (o->output == "-" && session.options().json == "-")
@@ -36,7 +36,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
     CooTensor& x = read.tensor;
     if (o->merge) merge_duplicates(x, session.context());
     if (o->sort) ensure_sorted(x, session.context());
-    if (!o->transform.empty()) transform_values(x, transform_named(o->transform), session.context());
+    if (!o->transform.empty()) apply_transform(o->transform, x, session.context());
     const auto written = session.timed("write", [&] { return write(x, o->output, o->write, session.context()); });
     for (const std::string& note : read.report.notes) session.note(note);
     session.print("{} ({}) -> {}: order {}, {}, {} nonzeros\n", o->input.file, read.report.dialect,

@@ -122,8 +122,13 @@ std::string ending(const CpAlsResult& r) {
 ReportOptions report_options(const CpdOptions& o, const CpAlsOptions& options, const CpAlsResult& r, const Tensor& x,
                              Session& session) {
   ReportOptions report;
-  report.title = o.input.file == "-" ? "standard input" : std::filesystem::path(o.input.file).filename().string();
+  std::filesystem::path file = std::filesystem::path(o.input.file).filename();
+  if (file.extension() == ".gz" || file.extension() == ".zst") file.replace_extension();
+  report.title = o.input.file == "-" ? "standard input" : file.stem().string();
   report.notes = r.notes;
+  if (r.stop != CpStop::converged && !r.history.empty())
+    report.notes.push_back(
+        fmt::format("Not converged: the fit still changed by {:.1e} in the last iteration.", r.history.back().change));
   auto& facts = report.facts;
   facts.emplace_back("tensor", fmt::format("{}, {} nonzeros", readable_dims(x.dims()), readable_count(x.nnz())));
   facts.emplace_back("fit", fmt::format("{:.6f}, {}", r.fit, ending(r)));
@@ -182,7 +187,7 @@ void run(const CpdOptions& o, Session& session) {
 
   if (!o.transform.empty()) {
     session.timed("transform", [&] {
-      transform_values(x, transform_named(o.transform), context);
+      apply_transform(o.transform, x, context);
       (void)drop_zeros(x, context);
     });
   }
@@ -231,8 +236,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<CpdOptions>();
   declare_input(command, o->input);
   o->solver.declare(command);
-  command.add_option("--transform", o->transform, "change the values first: log1p, binary or deviance (for counts)")
-      ->check(CLI::IsMember({"log1p", "binary", "deviance"}));
+  command.add_option("--transform", o->transform, transform_help);
   command.add_option("--init", o->init, "start: random, rsvd (a sketch of the tensor), or a model to go on from")
       ->capture_default_str();
   command.add_option("--out", o->output, "folder for the model (or FILE.npz, FILE.json)");

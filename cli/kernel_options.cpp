@@ -103,4 +103,14 @@ void check_place(const std::string& path, bool is_folder) {
     refuse(fmt::format("the folder {} is closed to writing", folder.string()));
 }
 
+void apply_transform(const std::string& text, CooTensor& x, const Context& context) {
+  constexpr std::string_view with_mode = "deviance:";
+  if (text == "log1p") return transform_values(x, ValueTransform::log1p, context);
+  if (text == "binary") return transform_values(x, ValueTransform::binary, context);
+  if (text == "deviance") return to_deviance(x, std::nullopt, context);
+  if (text.starts_with(with_mode))
+    return to_deviance(x, mode_option("--transform deviance", text.substr(with_mode.size()), x.order()), context);
+  throw usage_error(fmt::format("--transform: found '{}', expected log1p, binary, deviance or deviance:K", text));
+}
+
 }  // namespace polyad::cli

@@ -37,4 +37,13 @@ void keep_inputs(std::string_view flag, const std::string& output, const InputOp
 /// hours of work. `is_folder`: the path itself becomes a folder, and so may those above it.
 void check_place(const std::string& path, bool is_folder = false);
 
+/// Help of --transform.
+inline constexpr const char* transform_help =
+    "change the values: log1p, binary, deviance (counts: what independent modes do not explain) or deviance:K (what "
+    "mode "
+    "K, independent of the others, does not)";
+
+/// Applies --transform; Error (usage) that names what there is.
+void apply_transform(const std::string& text, CooTensor& x, const Context& context);
+
 }  // namespace polyad::cli

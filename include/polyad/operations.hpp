@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "polyad/context.hpp"
@@ -35,17 +35,18 @@ std::vector<std::vector<std::uint64_t>> drop_empty_slices(CooTensor& x, const Co
 enum class ValueTransform : std::uint8_t {
   log1p,   ///< v -> sign(v) log(1 + |v|): tames heavy tails
   binary,  ///< v -> 1 for every nonzero value
-  /// For counts: how much more often than if the modes were independent. With e = product of the sums of its slices /
-  /// (sum of all values)^(order-1) what is expected of a cell, v -> sqrt(2 (v log(v/e) - v + e)) where v > e (the
-  /// deviance residual of a Poisson count, near 1 for what is chance), else 0. What is frequent everywhere vanishes.
-  deviance,
 };
 
-/// The transform of that name ("log1p", "binary", "deviance"); Error (usage) that names them.
-[[nodiscard]] ValueTransform transform_named(std::string_view name);
-
-/// Applies a transform to every value. A negative value has no deviance: Error.
+/// Applies a transform to every value.
 void transform_values(CooTensor& x, ValueTransform transform, const Context& context = {});
+
+/// For counts: replaces each value v by how much it is above what is expected, e, if the modes were independent:
+/// sqrt(2 (v log(v/e) - v + e)) where v > e (the deviance residual of a Poisson count; about 1 is chance), else 0. What
+/// is frequent everywhere vanishes. e is the product of the sums of the cell's slices / (sum of all values)^(order-1);
+/// with a mode given it is (sum of the cell's fibre along the mode) * (sum of its slice of the mode) / (sum of all), so
+/// that only the dependence of that mode on the others together counts (words on documents). A negative value is an
+/// Error. With a mode the nonzeros are sorted.
+void to_deviance(CooTensor& x, std::optional<int> mode = std::nullopt, const Context& context = {});
 
 /// A range of 0-based indices of one mode, [begin, end).
 struct IndexRange {

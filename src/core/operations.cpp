@@ -339,36 +339,58 @@ std::vector<std::vector<std::uint64_t>> drop_empty_slices(CooTensor& x, const Co
   return old;
 }
 
-ValueTransform transform_named(std::string_view name) {
-  if (name == "log1p") return ValueTransform::log1p;
-  if (name == "binary") return ValueTransform::binary;
-  if (name == "deviance") return ValueTransform::deviance;
-  throw usage_error(fmt::format("found '{}', expected log1p, binary or deviance", name));
-}
-
 namespace {
 
-/// See ValueTransform::deviance. The sums are taken in the order of the nonzeros.
-void to_deviance(CooTensor& x, const Context& context) {
+/// Per nonzero, the sum of the values of its fibre along a mode. Sorts the nonzeros so that fibres lie together.
+Buffer<double> fibre_sums(CooTensor& x, int mode, const Context& context) {
+  std::vector<int> order;
+  for (int m = 0; m < x.order(); ++m)
+    if (m != mode) order.push_back(m);
+  order.push_back(mode);
+  if (x.sorted_by != order) sort_nonzeros(x, order, context);
+  Buffer<double> sums(context, x.nnz(), "sums of fibres");
+  visit(x, [&](const auto& v) {
+    const auto same_fibre = [&](std::uint64_t a, std::uint64_t b) {
+      for (int m = 0; m < v.order; ++m)
+        if (m != mode && v.indices[static_cast<std::size_t>(m)][a] != v.indices[static_cast<std::size_t>(m)][b])
+          return false;
+      return true;
+    };
+    for (std::uint64_t begin = 0, end = 0; begin < v.nnz; begin = end) {
+      double sum = 0;
+      for (; end < v.nnz && same_fibre(begin, end); ++end) sum += static_cast<double>(v.values[end]);
+      for (std::uint64_t k = begin; k < end; ++k) sums[k] = sum;
+    }
+  });
+  return sums;
+}
+
+}  // namespace
+
+void to_deviance(CooTensor& x, std::optional<int> mode, const Context& context) {
+  if (mode && (*mode < 0 || *mode >= x.order()))
+    throw usage_error(fmt::format("deviance: there is no mode {} in a tensor of order {}", *mode + 1, x.order()));
+  own(x.values, context, "the array of values");
+  const Buffer<double> fibres = mode ? fibre_sums(x, *mode, context) : Buffer<double>();
   visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
-    std::vector<Buffer<double>> sums;  // per mode, of its slices
-    for (const std::uint64_t d : x.dims) sums.emplace_back(context, d, "sums of slices");
+    std::vector<Buffer<double>> slices(x.dims.size());  // sums, of the modes that count
+    for (std::size_t m = 0; m < slices.size(); ++m)
+      if (!mode || *mode == static_cast<int>(m)) slices[m] = Buffer<double>(context, x.dims[m], "sums of slices");
     double total = 0;
     for (std::uint64_t k = 0; k < v.nnz; ++k) {
       const auto value = static_cast<double>(v.values[k]);
       if (value < 0)
-        throw Error(ErrorKind::input,
-                    fmt::format("found value {} in nonzero {}, expected counts: deviance is of values "
-                                "that are not negative",
-                                value, k + 1));
+        throw Error(ErrorKind::input, fmt::format("deviance: found the value {}, expected counts of 0 or more", value));
       total += value;
-      for (std::size_t m = 0; m < sums.size(); ++m) sums[m][v.indices[m][k]] += value;
+      for (std::size_t m = 0; m < slices.size(); ++m)
+        if (slices[m].size() > 0) slices[m][v.indices[m][k]] += value;
     }
     cpu::parallel_ranges(context.thread_count(), v.nnz, [&](std::uint64_t begin, std::uint64_t end) {
       for (std::uint64_t k = begin; k < end; ++k) {
         const auto value = static_cast<double>(v.values[k]);
-        double expected = total;
-        for (std::size_t m = 0; m < sums.size(); ++m) expected *= sums[m][v.indices[m][k]] / total;
+        double expected = mode ? fibres[k] : total;
+        for (std::size_t m = 0; m < slices.size(); ++m)
+          if (slices[m].size() > 0) expected *= slices[m][v.indices[m][k]] / total;
         const double deviance = value > expected ? 2 * (value * std::log(value / expected) - value + expected) : 0;
         v.values[k] = static_cast<Value>(std::sqrt(std::max(0.0, deviance)));
       }
@@ -376,11 +398,8 @@ void to_deviance(CooTensor& x, const Context& context) {
   });
 }
 
-}  // namespace
-
 void transform_values(CooTensor& x, ValueTransform transform, const Context& context) {
   own(x.values, context, "the array of values");
-  if (transform == ValueTransform::deviance) return to_deviance(x, context);
   std::visit(
       [&]<class Value>(Buffer<Value>& values) {
         cpu::parallel_ranges(context.thread_count(), values.size(), [&](std::uint64_t begin, std::uint64_t end) {
