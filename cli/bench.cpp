@@ -87,10 +87,11 @@ std::vector<std::string> formats_option(const std::string& text, const CooTensor
 /// Error (usage) for what can be seen before the tensor is read.
 void check_names(const BenchOptions& o) {
   if (o.operation != "mttkrp" && o.operation != "ttv" && o.operation != "cpd")
-    throw usage_error(
-        fmt::format("--kernel {}: there is no such operation; expected mttkrp, ttv or cpd", o.operation));
+    throw usage_error(fmt::format("--kernel {}: there is no such operation; expected mttkrp, ttv or cpd", o.operation));
   if (o.operation == "cpd" && (o.modes != "all" || !o.kernels.empty()))
-    throw usage_error("--kernel cpd: an iteration is of all modes, with the cheapest kernels; --modes and --kernels do not go with it");
+    throw usage_error(
+        "--kernel cpd: an iteration is of all modes, with the cheapest kernels; --modes and --kernels do not go with "
+        "it");
   for (const std::string& part : split(o.formats))
     if (part != "all" && part != "auto") (void)format_named(part);
   for (const std::string& name : split(o.kernels)) check_kernel("--kernels", name, o.operation);
@@ -184,7 +185,8 @@ class Measurement {
       if (i.iteration > 1) seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
       begin = Clock::now();
     };
-    (void)cp_als(built.of(0), options, context_);
+    if (cp_als(built.of(0), options, context_).stop == CpStop::cancelled)
+      throw Error(ErrorKind::cancelled, "stopped while measuring");
     r.sweep = times_of(std::move(seconds));
   }
 
@@ -219,7 +221,7 @@ class Measurement {
   /// A format that cannot hold the tensor, or a kernel that cannot do it, is a line of the result.
   static void refuse(FormatResult& r, const Error& e) {
     const bool kernel_cannot = e.kind() == ErrorKind::usage && !r.kernel.empty();
-    if (e.kind() != ErrorKind::limit && !kernel_cannot) throw e;
+    if (e.kind() != ErrorKind::limit && !kernel_cannot) throw;
     r.refused = e.what();
   }
 
@@ -275,7 +277,7 @@ void run(const BenchOptions& o, Session& session) {
     session.note(fmt::format("the memory bandwidth was not measured: {}", e.what()));
   }
   session.timed("measure", [&] {
-    Operation operation = o.operation == "cpd" ? Operation()
+    Operation operation = o.operation == "cpd"   ? Operation()
                           : o.operation == "ttv" ? ttv_operation(x, report.modes, context)
                           : x.precision() == Precision::f32
                               ? mttkrp_operation<float>(x, report.modes, o.rank, context)
@@ -298,7 +300,9 @@ void run(const BenchOptions& o, Session& session) {
 std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<BenchOptions>();
   declare_input(command, o->input);
-  command.add_option("--kernel", o->operation, "what to time: mttkrp (nnz*R*N flops), ttv (2*nnz flops) or cpd (an iteration of CP-ALS)")
+  command
+      .add_option("--kernel", o->operation,
+                  "what to time: mttkrp (nnz*R*N flops), ttv (2*nnz flops) or cpd (an iteration of CP-ALS)")
       ->capture_default_str();
   command.add_option("--rank", o->rank, "columns R of the random factors (by --seed)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))

@@ -82,10 +82,10 @@ Json describe_result(const CpAlsResult& r, const CpAlsOptions& options) {
   json["format_why"] = r.format.why;
   json["tensor_bytes"] = r.tensor_bytes;
   json["weights"] = r.model.weights;
-  json["seconds_per_iteration"] = r.iterations() > r.resumed_at && r.runs.size() == 1
-                                      ? r.iterate_seconds / static_cast<double>(r.iterations() - r.resumed_at)
-                                  : r.history.empty() ? 0
-                                                      : r.history.back().seconds / static_cast<double>(r.iterations());
+  std::uint64_t iterations = 0;  // of all starts, of this call
+  for (const CpRun& run : r.runs) iterations += run.iterations;
+  iterations -= std::min(iterations, r.resumed_at);
+  json["seconds_per_iteration"] = iterations > 0 ? r.iterate_seconds / static_cast<double>(iterations) : 0.0;
   json["dense_seconds"] = r.dense_seconds;
   json["options"] = describe(options);
   json["notes"] = r.notes;
@@ -178,6 +178,12 @@ void run(const CpdOptions& o, Session& session) {
     options.start = CpStart::rsvd;
   } else if (o.init != "random") {
     initial = read_model(o.init, context);
+    std::uint64_t missing = 0;
+    for (int m = 0; m < static_cast<int>(x.labels.size()); ++m)  // a free mode may have other rows altogether
+      if (options.fixed.empty() || std::ranges::count(options.fixed, m) > 0)
+        missing += align(initial, m, x.labels[static_cast<std::size_t>(m)]);
+    if (missing > 0)
+      session.note(fmt::format("{} labels of the tensor are not in {}: their rows begin at 0", missing, o.init));
     options.start = CpStart::model;
     options.initial = &initial;
     if (!o.solver.was_given("rank")) options.rank = initial.rank();
@@ -188,7 +194,8 @@ void run(const CpdOptions& o, Session& session) {
   if (!o.transform.empty()) {
     session.timed("transform", [&] {
       apply_transform(o.transform, x, context);
-      (void)drop_zeros(x, context);
+      const std::uint64_t dropped = drop_zeros(x, context);
+      if (dropped > 0) session.note(fmt::format("{} nonzeros became 0 and were dropped", dropped));
     });
   }
 
@@ -214,9 +221,12 @@ void run(const CpdOptions& o, Session& session) {
   result.build_seconds = build_seconds;
   result.model.labels = std::move(labels);
 
+  if (result.converged() && result.fit < 100 * options.tolerance)
+    result.notes.push_back(
+        fmt::format("the fit is not much above the tolerance of {:g}: a smaller tol may find more", options.tolerance));
   write_results(o, options, result, tensor, session);
   for (const std::string& note : result.notes) session.note(note);
-  session.print("{}", components_text(result.model, o.top));
+  if (session.prints_for_people()) session.print("{}", components_text(result.model, o.top));
   session.print("\nfit {:.6f}, {}", result.fit, ending(result));
   if (result.runs.size() > 1) {
     const auto [worst, best] = std::ranges::minmax(result.runs, {}, &CpRun::fit);
@@ -225,7 +235,14 @@ void run(const CpdOptions& o, Session& session) {
   session.print("\n");
   if (!o.output.empty()) session.print("model: {}\n", o.output);
   if (!o.report.empty()) session.print("report: {}\n", o.report);
+  if (result.resumed_at > 0) session.print("resumed at iteration {}\n", result.resumed_at);
   session.json() = describe_result(result, options);
+  session.json()["tensor"] = {{"file", o.input.file},
+                              {"dims", tensor.dims()},
+                              {"nnz", tensor.nnz()},
+                              {"precision", name_of(tensor.precision())}};
+  session.json()["options"]["init"] = o.init;
+  session.json()["options"]["transform"] = o.transform;
   if (result.stop != CpStop::cancelled) return;
   session.finish();
   throw Error(ErrorKind::cancelled,

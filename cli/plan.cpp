@@ -3,6 +3,7 @@
 
 #include "kernel_options.hpp"
 #include "session.hpp"
+#include "solver_options.hpp"
 #include "verb.hpp"
 
 namespace polyad::cli {
@@ -11,7 +12,8 @@ namespace {
 
 struct PlanOptions {
   InputOptions input;
-  std::uint64_t rank = 16;
+  SolverFlags solver;
+  std::string init = "random";
 };
 
 Json describe(const MemoryPlan& p) {
@@ -21,7 +23,7 @@ Json describe(const MemoryPlan& p) {
     return json;
   }
   json["bytes"] = p.tensor;
-  json["memory"] = {{"load", p.load}, {"build", p.build}, {"iterate", p.iterate}, {"result", p.result}};
+  json["memory"] = {{"load", p.load}, {"build", p.build}, {"iterate", p.iterate}};
   json["peak_bytes"] = p.peak();
   return json;
 }
@@ -33,35 +35,40 @@ void run(const PlanOptions& o, Session& session) {
   const CooTensor& x = read.tensor;
   check_order(x, o.input);
   const TensorStatistics s = session.timed("statistics", [&] { return statistics(x, context); });
-  const Choice choice = choose_format(x, &s, o.rank, context);
+  CpAlsOptions options = o.solver.options(x.order());
+  if (o.init == "rsvd") options.start = CpStart::rsvd;
+  const Choice choice = choose_format(x, &s, options.rank, context);
 
   std::vector<MemoryPlan> plans;
   session.timed("plan", [&] {
-    for (const FormatEntry& f : formats()) plans.push_back(plan_memory(x, s, f.name, o.rank, context));
+    for (const FormatEntry& f : formats()) plans.push_back(plan_memory(x, s, f.name, options, context));
   });
   std::ranges::stable_sort(plans, {}, [](const MemoryPlan& p) { return std::pair(!p.refusal.empty(), p.peak()); });
 
   session.print("{}, {} nonzeros, {}, rank {}, {} threads\n", readable_dims(x.dims), readable_count(x.nnz()),
-                name_of(x.precision()), o.rank, context.thread_count());
+                name_of(x.precision()), options.rank, context.thread_count());
   session.print("auto takes {}: {}\n\n", choice.format, choice.why);
-  session.print("  {:<10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}\n", "format", "tensor", "building", "iterating",
-                "result", "peak");
+  session.print("  {:<10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}\n", "format", "tensor", "loading", "building",
+                "iterating", "peak");
   Json list = Json::array();
+  const std::uint64_t limit = context.memory->limit();
   for (const MemoryPlan& p : plans) {
     list.push_back(describe(p));
     if (!p.refusal.empty()) {
       session.print("  {:<10}  {}\n", p.format, p.refusal);
       continue;
     }
-    session.print("  {:<10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}{}\n", p.format, readable_bytes(p.tensor),
-                  readable_bytes(p.build), readable_bytes(p.iterate), readable_bytes(p.result),
-                  readable_bytes(p.peak()), p.format == choice.format ? "  <- auto" : "");
+    session.print("  {:<10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}{}{}\n", p.format, readable_bytes(p.tensor),
+                  readable_bytes(p.load), readable_bytes(p.build), readable_bytes(p.iterate), readable_bytes(p.peak()),
+                  p.format == choice.format ? "  <- auto" : "",
+                  limit > 0 && std::max({p.load, p.build, p.iterate}) > limit ? "  above --memory" : "");
   }
+  session.print("\npeak: the most of the three, and 30 MB and a twentieth for the program itself\n");
   const auto chosen = std::ranges::find(plans, choice.format, &MemoryPlan::format);
   session.json() = {{"dims", x.dims},
                     {"nnz", x.nnz()},
                     {"precision", name_of(x.precision())},
-                    {"rank", o.rank},
+                    {"rank", options.rank},
                     {"choice", {{"format", choice.format}, {"why", choice.why}, {"peak_bytes", chosen->peak()}}},
                     {"formats", std::move(list)}};
 }
@@ -69,8 +76,10 @@ void run(const PlanOptions& o, Session& session) {
 std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<PlanOptions>();
   declare_input(command, o->input);
-  command.add_option("--rank", o->rank, "number of components")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 16U))
+  o->solver.declare(command,
+                    {"iters", "tol", "max-seconds", "l2", "fix-mode", "format", "checkpoint", "every", "resume"});
+  command.add_option("--init", o->init, "start: random, or rsvd, which needs more memory")
+      ->check(CLI::IsMember({"random", "rsvd"}))
       ->capture_default_str();
   return [o](Session& session) { run(*o, session); };
 }

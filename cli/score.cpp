@@ -88,9 +88,13 @@ void run(const ScoreOptions& o, Session& session) {
   if (o.a == "-" && o.b == "-") throw usage_error("only one of the models can come from standard input");
   keep_model(o.a, session.options().json);
   keep_model(o.b, session.options().json);
-  const std::pair models = session.timed(
+  std::pair models = session.timed(
       "load", [&] { return std::pair(read_model(o.a, session.context()), read_model(o.b, session.context())); });
   const CpModel& a = models.first;
+  std::uint64_t missing = 0;
+  for (int m = 0; m < static_cast<int>(a.labels.size()); ++m)
+    missing += align(models.second, m, a.labels[static_cast<std::size_t>(m)]);
+  if (missing > 0) session.note(fmt::format("{} labels of A are not in B: their rows in B count as 0", missing));
   const CpModel& b = models.second;
   const std::vector<std::uint64_t> dims = dims_of(a);
   if (dims_of(b) != dims)

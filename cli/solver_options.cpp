@@ -49,6 +49,13 @@ void SolverFlags::declare(CLI::App& command, const std::vector<std::string_view>
                     },
                     help)
                 ->expected(option.name == "nonnegative" ? 0 : 1, 1)
+                ->check(CLI::Validator(
+                    [](const std::string& given) {
+                      const bool modes = given == "all" || given.find_first_not_of("0123456789,") == std::string::npos;
+                      return modes ? std::string()
+                                   : fmt::format("found '{}', expected modes such as 1,3 (FILE goes before it)", given);
+                    },
+                    ""))
                 ->group(group);
           } else if constexpr (std::is_same_v<Type, std::string>) {
             command.add_option(flag, values_.*member, help)->group(group)->capture_default_str();

@@ -51,7 +51,7 @@ struct CpAlsOptions {
   std::uint64_t iterations = 50;
   /// Ends when the fit changes by less; 0: never.
   double tolerance = 1e-5;
-  /// Ends after the mode in which the time is over; 0: no limit.
+  /// Ends after the mode in which the time of this call is over, not counting the building of the format; 0: no limit.
   double max_seconds = 0;
   /// Of the random start; unset: the context's.
   std::optional<std::uint64_t> seed = std::nullopt;
@@ -64,7 +64,8 @@ struct CpAlsOptions {
   std::vector<int> nonnegative = {};
   /// Modes whose factors stay those of `initial`.
   std::vector<int> fixed = {};
-  /// Start from this model. Free modes may have another length than the tensor's: they begin at random.
+  /// Start from this model (with CpStart::model); it must live as long as the call. Free modes may have another length
+  /// than the tensor's: they begin at random.
   const CpModel* initial = nullptr;
   /// Storage format, or "auto". For cp_als of a CooTensor.
   std::string format = "auto";
@@ -88,7 +89,8 @@ struct CpRun {
 
 /// What came out.
 struct CpAlsResult {
-  CpModel model;  ///< arranged (see arrange()), with the tensor's labels if it had some
+  /// Arranged (see arrange()) unless modes are fixed, whose components stay in their order; with the tensor's labels.
+  CpModel model;
   double fit = 0;
   CpStop stop = CpStop::iterations;
   std::vector<CpIteration> history;  ///< of the best run
@@ -118,6 +120,23 @@ struct CpAlsResult {
 
 /// A number that tensors of other coordinates, values or dims do not have; the order of nonzeros does not matter.
 [[nodiscard]] std::uint64_t fingerprint(const CooTensor& x, const Context& context = {});
+
+/// What CP-ALS will need, step by step. Each number is the most that is held at once in that step.
+struct MemoryPlan {
+  std::string_view format;
+  std::uint64_t tensor = 0;   ///< bytes of the format, for all modes
+  std::uint64_t load = 0;     ///< reading, and merging duplicates
+  std::uint64_t build = 0;    ///< coordinates, format and the sort between them
+  std::uint64_t iterate = 0;  ///< format, factors, the model to come, private outputs, the best of several starts
+  std::string refusal;        ///< why the format cannot hold the tensor; empty when it can
+
+  /// The most of all, with the process itself.
+  [[nodiscard]] std::uint64_t peak() const;
+};
+
+/// Predicts the memory of a decomposition in a format, without building anything. `options.format` is not read.
+[[nodiscard]] MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, std::string_view format,
+                                     const CpAlsOptions& options, const Context& context = {});
 
 /// One option of CP-ALS, described once: the command line's flags, its help and the report come from this table.
 struct CpAlsOption {

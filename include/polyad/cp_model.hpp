@@ -79,6 +79,10 @@ struct ModelScore {
 /// (usage) unless the dims are equal.
 [[nodiscard]] CooTensor reconstruct(const CpModel& model, const CooTensor& at, const Context& context = {});
 
+/// Gives a mode of the model the rows of other labels: row i becomes the one that has label i, and rows of labels that
+/// the model does not have become 0. Returns how many those are. Without labels on either side the mode stays.
+std::uint64_t align(CpModel& model, int mode, const ModeLabels& labels);
+
 /// A row of a factor.
 struct TopEntry {
   std::uint64_t index = 0;  ///< 0-based

@@ -23,7 +23,7 @@ template <class T>
 
 /// A factor matrix without its padding.
 template <class T>
-[[nodiscard]] Matrix matrix_of(const FactorMatrix<T>& factor);
+[[nodiscard]] Matrix matrix_of(const FactorMatrix<T>& factor, const Context& context = {});
 
 /// Frobenius norm, summed in the order of the rows.
 template <class T>

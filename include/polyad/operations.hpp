@@ -45,7 +45,7 @@ void transform_values(CooTensor& x, ValueTransform transform, const Context& con
 /// is frequent everywhere vanishes. e is the product of the sums of the cell's slices / (sum of all values)^(order-1);
 /// with a mode given it is (sum of the cell's fibre along the mode) * (sum of its slice of the mode) / (sum of all), so
 /// that only the dependence of that mode on the others together counts (words on documents). A negative value is an
-/// Error. With a mode the nonzeros are sorted.
+/// Error. Duplicates are merged first; with a mode the nonzeros are sorted.
 void to_deviance(CooTensor& x, std::optional<int> mode = std::nullopt, const Context& context = {});
 
 /// A range of 0-based indices of one mode, [begin, end).

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
+#include "polyad/registry.hpp"
 #include "polyad/statistics.hpp"
 
 namespace polyad {
@@ -25,22 +27,12 @@ struct Choice {
 [[nodiscard]] Choice choose_format(const CooTensor& x, const TensorStatistics* statistics, std::uint64_t rank,
                                    const Context& context = {});
 
-/// What CP-ALS will need, step by step. Each number is the most that is held at once in that step.
-struct MemoryPlan {
-  std::string_view format;
-  std::uint64_t tensor = 0;   ///< bytes of the format, for all modes
-  std::uint64_t load = 0;     ///< reading, and merging duplicates
-  std::uint64_t build = 0;    ///< coordinates, format and the sort between them
-  std::uint64_t iterate = 0;  ///< format, factors, private outputs
-  std::uint64_t result = 0;   ///< format, factors and the model made of them
-  std::string refusal;        ///< why the format cannot hold the tensor; empty when it can
+/// What a format's formulas predict for a tensor in all modes, in bytes; unset when it cannot hold it here.
+[[nodiscard]] std::optional<double> predicted_bytes(const CooTensor& x, const TensorStatistics& statistics,
+                                                    const FormatEntry& format, std::uint64_t rank,
+                                                    const Context& context = {});
 
-  /// The most of all, with the process itself.
-  [[nodiscard]] std::uint64_t peak() const;
-};
-
-/// Predicts the memory of a decomposition in a format, without building anything.
-[[nodiscard]] MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, std::string_view format,
-                                     std::uint64_t rank, const Context& context = {});
+/// While a format is built the sort holds a record of key and value, of at most so many bytes, per nonzero.
+inline constexpr std::uint64_t sort_bytes_per_nonzero = 24;
 
 }  // namespace polyad

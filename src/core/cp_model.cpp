@@ -9,7 +9,9 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -272,6 +274,31 @@ std::string mode_name(const CpModel& model, int mode) {
   const auto m = static_cast<std::size_t>(mode);
   if (m < model.labels.size() && !model.labels[m].name().empty()) return model.labels[m].name();
   return fmt::format("mode {}", mode + 1);
+}
+
+std::uint64_t align(CpModel& model, int mode, const ModeLabels& labels) {
+  const auto m = static_cast<std::size_t>(mode);
+  if (m >= model.labels.size() || m >= model.factors.size()) return 0;
+  const ModeLabels& own = model.labels[m];
+  if (own.empty() || labels.empty() || own.size() != model.factors[m].rows) return 0;
+  if (own.text() == labels.text() && own.ends() == labels.ends()) return 0;
+  std::unordered_map<std::string_view, std::uint64_t> row_of;
+  for (std::size_t i = 0; i < own.size(); ++i) row_of.emplace(own[i], i);
+  Matrix aligned(labels.size(), model.factors[m].cols);
+  std::uint64_t missing = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto found = row_of.find(labels[i]);
+    if (found == row_of.end()) {
+      ++missing;
+      continue;
+    }
+    for (std::uint64_t r = 0; r < aligned.cols; ++r) aligned(i, r) = model.factors[m](found->second, r);
+  }
+  ModeLabels renamed = labels;
+  renamed.set_name(own.name());
+  model.factors[m] = std::move(aligned);
+  model.labels[m] = std::move(renamed);
+  return missing;
 }
 
 }  // namespace polyad

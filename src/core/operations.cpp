@@ -370,6 +370,7 @@ Buffer<double> fibre_sums(CooTensor& x, int mode, const Context& context) {
 void to_deviance(CooTensor& x, std::optional<int> mode, const Context& context) {
   if (mode && (*mode < 0 || *mode >= x.order()))
     throw usage_error(fmt::format("deviance: there is no mode {} in a tensor of order {}", *mode + 1, x.order()));
+  if (!x.duplicates_merged) merge_duplicates(x, context);
   own(x.values, context, "the array of values");
   const Buffer<double> fibres = mode ? fibre_sums(x, *mode, context) : Buffer<double>();
   visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {

@@ -38,17 +38,6 @@ std::string hidden_name(const std::string& path) {
 }
 
 /// A link is written through, so that it stays a link, even one whose target is not there yet.
-std::string behind_links(std::string path) {
-  constexpr int most = 40;  // as the kernel
-  std::error_code code;
-  for (int i = 0; i < most && std::filesystem::is_symlink(path, code); ++i) {
-    const auto target = std::filesystem::read_symlink(path, code);
-    if (code) break;
-    path = (target.is_absolute() ? target : std::filesystem::path(path).parent_path() / target).string();
-  }
-  return path;
-}
-
 Error failure(const std::string& name, std::string_view what, int code) {
   return {code == ENOSPC || code == EDQUOT || code == EFBIG ? ErrorKind::limit : ErrorKind::input,
           fmt::format("{}: {}: {}", name, what, std::strerror(code))};
@@ -272,6 +261,17 @@ void OutputFile::link_to_name() {
   const std::string other = hidden_name(path_);
   if (errno != EEXIST || !link_as(other)) throw failure(name_, "cannot be given its name", errno);
   hidden_ = other;
+}
+
+std::string behind_links(std::string path) {
+  constexpr int most = 40;  // as the kernel
+  std::error_code code;
+  for (int i = 0; i < most && std::filesystem::is_symlink(path, code); ++i) {
+    const auto target = std::filesystem::read_symlink(path, code);
+    if (code) break;
+    path = (target.is_absolute() ? target : std::filesystem::path(path).parent_path() / target).string();
+  }
+  return path;
 }
 
 void write_file(const std::string& path, std::string_view text) {

@@ -73,6 +73,9 @@ class OutputFile {
   std::uint64_t position_ = 0;
 };
 
+/// What a path leads to behind symbolic links; the path itself when it is none.
+[[nodiscard]] std::string behind_links(std::string path);
+
 /// Writes a whole small file at once.
 void write_file(const std::string& path, std::string_view text);
 

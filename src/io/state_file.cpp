@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "io/state_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -29,6 +31,15 @@ void append_word(std::string& text, std::uint64_t word) {
   text.append(bytes, sizeof word);
 }
 
+/// The names too outlive a loss of power. A file system that cannot do it has its own rules.
+void sync_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)fsync(fd);
+  close(fd);
+}
+
 std::uint64_t word_at(const std::byte* from) {
   std::uint64_t word = 0;
   std::memcpy(&word, from, sizeof word);
@@ -37,8 +48,13 @@ std::uint64_t word_at(const std::byte* from) {
 
 }  // namespace
 
-void write_state(const std::string& path, nlohmann::ordered_json head, std::span<const StateArray> arrays,
+void write_state(const std::string& named, nlohmann::ordered_json head, std::span<const StateArray> arrays,
                  const Context& context) {
+  const std::string path = behind_links(named);
+  std::error_code failure;
+  if (const auto status = std::filesystem::status(path, failure);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw file_error(named, 0, "cannot be a checkpoint: it is not a regular file");
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::size_t offset = 0;
   for (const StateArray& a : arrays) {
@@ -67,9 +83,9 @@ void write_state(const std::string& path, nlohmann::ordered_json head, std::span
   file.sync();
   // The new one is complete and on the disk: now the old one may move. Whoever is killed between the two finds it as
   // .previous.
-  std::error_code failure;
   std::filesystem::rename(path, path + ".previous", failure);
   file.commit();
+  sync_folder(path);
 }
 
 void StateFile::damaged(std::string_view what) const {

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
+#include "io/output_file.hpp"
 #include "polyad/error.hpp"
 
 namespace polyad {
@@ -27,9 +29,13 @@ Json describe(const std::vector<CpIteration>& history) {
 
 std::vector<CpIteration> history_of(const Json& all) {
   std::vector<CpIteration> history;
+  // JSON has no infinity: an objective beyond all numbers is null.
+  const auto objective = [](const Json& o) {
+    return o.is_null() ? std::numeric_limits<double>::infinity() : o.get<double>();
+  };
   for (const Json& i : all)
-    history.push_back({history.size() + 1, i.at(0).get<double>(), i.at(1).get<double>(), i.at(2).get<double>(),
-                       i.at(3).get<double>()});
+    history.push_back(
+        {history.size() + 1, i.at(0).get<double>(), i.at(1).get<double>(), i.at(2).get<double>(), objective(i.at(3))});
   return history;
 }
 
@@ -41,17 +47,20 @@ class Loop {
 
   DriverResult run() {
     bool resumed = options_.resume && resume();
+    std::error_code ignored;
+    if (!options_.resume && !options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint, ignored))
+      result_.notes.push_back(fmt::format("{}: an older checkpoint was replaced; resume would have continued from it",
+                                          options_.checkpoint));
     for (; restart_ < options_.restarts; ++restart_) {
       if (!resumed) {
-        if (restart_ > 0 && must_end()) break;
         history_.clear();
         solver_.start(restart_);
       }
       resumed = false;
       const CpStop stop = one_run();
       runs_.push_back({restart_, solver_.fit(), history_.size(), stop});
-      if (!best_ || solver_.objective() < best_->objective) {
-        best_ = Best{runs_.size() - 1, solver_.objective(), history_};
+      if (!best_ || solver_.loss() < best_->loss) {
+        best_ = Best{runs_.size() - 1, solver_.loss(), history_};
         solver_.keep_as_best();
       }
       if (must_end()) break;
@@ -67,7 +76,7 @@ class Loop {
  private:
   struct Best {
     std::size_t run = 0;  // in runs_
-    double objective = 0;
+    double loss = 0;
     std::vector<CpIteration> history;
   };
 
@@ -116,8 +125,7 @@ class Loop {
                  {"history", describe(history_)},
                  {"runs", Json::array()}};
     for (const CpRun& r : runs_) head["runs"].push_back({r.restart, r.fit, r.iterations, static_cast<int>(r.stop)});
-    if (best_)
-      head["best"] = {{"run", best_->run}, {"objective", best_->objective}, {"history", describe(best_->history)}};
+    if (best_) head["best"] = {{"run", best_->run}, {"loss", best_->loss}, {"history", describe(best_->history)}};
     std::vector<io::StateArray> arrays;
     solver_.save(head["solver"], arrays);
     Context uncancelled = context_;  // what was asked to be kept is kept
@@ -127,7 +135,7 @@ class Loop {
 
   /// Takes the state of the checkpoint, or of the one before when it is damaged. False when there is none yet.
   bool resume() {
-    const std::string previous = options_.checkpoint + ".previous";
+    const std::string previous = io::behind_links(options_.checkpoint) + ".previous";
     std::string trouble;
     for (const std::string& path : {options_.checkpoint, previous}) {
       std::error_code ignored;
@@ -161,7 +169,7 @@ class Loop {
         runs_.push_back({r.at(0).get<std::uint64_t>(), r.at(1).get<double>(), r.at(2).get<std::uint64_t>(),
                          static_cast<CpStop>(r.at(3).get<int>())});
       if (head.contains("best"))
-        best_ = Best{head["best"].at("run").get<std::size_t>(), head["best"].at("objective").get<double>(),
+        best_ = Best{head["best"].at("run").get<std::size_t>(), head["best"].at("loss").get<double>(),
                      history_of(head["best"].at("history"))};
       solver_.load(file);
     } catch (const Json::exception&) {

@@ -27,9 +27,11 @@ class Solver {
   virtual void start(std::uint64_t restart) = 0;
   /// One iteration, or the rest of one. Asks `stop` after each part; false: it stopped before the iteration was whole.
   virtual bool step(const std::function<bool()>& stop) = 0;
-  /// Of the present state.
-  [[nodiscard]] virtual double fit() const = 0;
-  [[nodiscard]] virtual double objective() const = 0;
+  /// Of the present state. Not const: before the first iteration it has to be computed.
+  [[nodiscard]] virtual double fit() = 0;
+  [[nodiscard]] virtual double objective() = 0;
+  /// What is compared between starts: the objective in units in which it neither overflows nor vanishes.
+  [[nodiscard]] virtual double loss() = 0;
 
   /// Sets the present state aside as the best one (the state is then empty until start() or take_best()).
   virtual void keep_as_best() = 0;

@@ -92,7 +92,7 @@ def refusals():
     check(r.code == 0 and re.search(r"^  coo +refused: .*needs", r.out, re.MULTILINE), "also in the table", r)
     refused(run("bench", "x.ptn", "--rank", 100000, "--memory", "1M", "--quiet"), "factors that do not fit", says="needs")
     refused(run("bench", "v.tns"), "a vector", "v.tns", says="expected at least 2 modes")
-    for args, says in ((["--kernel", "cpd"], "expected mttkrp or ttv"), (["--kernel", "x"], "expected mttkrp or ttv"),
+    for args, says in ((["--kernel", "x"], "expected mttkrp, ttv or cpd"), (["--kernel", "cpd", "--modes", "1"], "--modes"),
                        (["--formats", "nonsense"], "there is no format 'nonsense'; there are coo"),
                        (["--formats", ""], "--formats"), (["--modes", "4"], "1 to 3"), (["--modes", "1,1"], "twice"),
                        (["--modes", "0"], "1 to 3"), (["--modes", ""], "--modes"), (["--repeat", "0"], "--repeat"),
@@ -102,7 +102,12 @@ def refusals():
         r = run("bench", "x.ptn", *args)
         why = is_sentence(r, code=2) or (says not in r.err and f"expected {says!r} in {r.err!r}")
         check(not why, f"bench x.ptn {' '.join(args)}", why)
-    check("cpd" not in run("bench", "--help").out, "--help does not promise cpd")
+    r = run("bench", "x.ptn", "--kernel", "cpd", "--formats", "coo,csf", "--repeat", "2", "--plot", "cpd.svg", "--json", "-")
+    found = r.json["results"] if r.code == 0 else []
+    check(len(found) == 2 and all(row["mode"] == "all" and row["seconds"]["min"] > 0 for row in found),
+          "iterations of CP-ALS", r)
+    check("ms an iteration" in run("bench", "x.ptn", "--kernel", "cpd", "--formats", "coo", "--repeat", "1").out,
+          "and for people")
 
 
 def table():

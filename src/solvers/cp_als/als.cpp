@@ -108,6 +108,7 @@ void Als<T>::update(int mode) {
   RowSums sums = nonnegative ? nonnegative_descent(mode, gram) : least_squares(mode, gram);
   state_.grams[at(mode)] = std::move(sums.gram);
   state_.inner = 0;
+  state_.inner_is_known = true;
   for (std::uint64_t r = 0; r < rank_; ++r) state_.inner += state_.lambda[r] * sums.inner[r];
   if (!std::isfinite(state_.inner))
     throw Error(ErrorKind::input, fmt::format("mode {}: sums of the tensor's values are larger than {} can hold",
@@ -152,8 +153,11 @@ RowSums Als<T>::nonnegative_descent(int mode, const Small& gram) {
   for (std::uint64_t r = 0; r < rank_; ++r) ridged(r, r) += options_.l2;
   std::vector<double> reciprocal(rank_);
   for (std::uint64_t r = 0; r < rank_; ++r) reciprocal[r] = 1 / state_.lambda[r];
-  return descend_rows(mttkrp_[at(mode)], state_.factors[at(mode)], std::ldexp(1.0, -exponent_), ridged, state_.lambda,
-                      reciprocal, descent_sweeps, context_);
+  const double scale = std::ldexp(1.0, -exponent_);
+  RowSums sums = descend_rows(mttkrp_[at(mode)], state_.factors[at(mode)], scale, ridged, state_.lambda, reciprocal,
+                              descent_sweeps, context_);
+  for (double& i : sums.inner) i *= scale;
+  return sums;
 }
 
 /// Column lengths 1 where they are not near it; lambda takes them. Columns of zeros stay.
@@ -178,7 +182,8 @@ void Als<T>::normalise_columns(int mode) {
 
 /// ||X - M||^2 / 4^exponent = ||X||^2 + ||M||^2 - 2 <X, M>. Rounding may make it a little less than 0.
 template <class T>
-double Als<T>::squared_residual() const {
+double Als<T>::squared_residual() {
+  if (!state_.inner_is_known) compute_inner();
   const Small product = gram_of_others(-1);
   double squared_model = 0;
   for (std::uint64_t r = 0; r < rank_; ++r)
@@ -186,17 +191,43 @@ double Als<T>::squared_residual() const {
   return std::max(0.0, norm_ * norm_ + squared_model - 2 * state_.inner);
 }
 
+/// <X, M> of a start that nothing has been updated of: V of the first mode times its factor.
 template <class T>
-double Als<T>::fit() const {
-  return norm_ > 0 ? 1 - std::sqrt(squared_residual()) / norm_ : 1;
+void Als<T>::compute_inner() {
+  const FactorMatrix<T>& factor = state_.factors[0];
+  FactorMatrix<T> v(context_, factor.rows(), rank_);
+  mttkrp<T>(x_, std::span<const FactorMatrix<T>>(state_.factors), 0, v, workspace_, context_);
+  std::vector<double> sums(rank_);
+  for (std::uint64_t i = 0; i < v.rows(); ++i)
+    for (std::uint64_t r = 0; r < rank_; ++r)
+      sums[r] += static_cast<double>(v(i, r)) * static_cast<double>(factor(i, r));
+  state_.inner = 0;
+  for (std::uint64_t r = 0; r < rank_; ++r) state_.inner += std::ldexp(state_.lambda[r] * sums[r], -exponent_);
+  state_.inner_is_known = true;
 }
 
 template <class T>
-double Als<T>::objective() const {
-  double objective = std::ldexp(squared_residual(), 2 * exponent_) / 2;
+double Als<T>::fit() {
+  return norm_ > 0 ? 1 - std::sqrt(squared_residual()) / norm_ : 1;
+}
+
+/// l2 / 2 * sum over modes of ||A||^2.
+template <class T>
+double Als<T>::penalty() const {
+  double sum = 0;
   for (const Small& gram : state_.grams)
-    for (std::uint64_t r = 0; r < rank_; ++r) objective += options_.l2 / 2 * gram(r, r);
-  return objective;
+    for (std::uint64_t r = 0; r < rank_; ++r) sum += options_.l2 / 2 * gram(r, r);
+  return sum;
+}
+
+template <class T>
+double Als<T>::objective() {
+  return std::ldexp(squared_residual(), 2 * exponent_) / 2 + penalty();
+}
+
+template <class T>
+double Als<T>::loss() {
+  return squared_residual() / 2 + penalty();  // with a ridge the exponent is 0
 }
 
 template <class T>
@@ -233,33 +264,45 @@ std::vector<std::string> Als<T>::notes() const {
     all.push_back(
         fmt::format("{} of {} components are zero: the others already describe what they could", empty, rank_));
 
-  // Degeneracy: components that grow without bound and cancel each other (Kolda, Bader: Tensor decompositions and
-  // applications, 2009, section 3.3). The congruence is the cosine between two components.
+  // The congruence is the cosine between two components. Degeneracy: components that grow without bound and cancel each
+  // other (Kolda, Bader: Tensor decompositions and applications, 2009, section 3.3). One pair is enough to say it.
+  bool degenerate = false;
+  bool alike = false;
   for (std::uint64_t i = 0; i < rank_; ++i)
     for (std::uint64_t j = i + 1; j < rank_; ++j) {
       const std::uint64_t r = shown[i];
       const std::uint64_t s = shown[j];
-      if (length[r] * length[s] <= norm_ * norm_) continue;
+      if (length[r] == 0 || length[s] == 0) continue;
       double congruence = state_.lambda[r] * state_.lambda[s] < 0 ? -1 : 1;
       for (const Small& gram : state_.grams) congruence *= gram(r, s) / std::sqrt(gram(r, r) * gram(s, s));
-      if (congruence > -0.9) continue;
-      all.push_back(
-          fmt::format("components {} and {} cancel each other (congruence {:.4f}) and are longer than the tensor: the "
-                      "decomposition "
-                      "is degenerate; a lower rank, --l2 or --nonnegative may help",
-                      i + 1, j + 1, congruence));
-      return all;  // one pair is enough to say it
+      if (!degenerate && congruence < -0.9 && length[r] * length[s] > norm_ * norm_) {
+        all.push_back(fmt::format(
+            "components {} and {} cancel each other (congruence {:.4f}) and are longer than the tensor: the "
+            "decomposition is degenerate; a lower rank, l2 or nonnegative may help",
+            i + 1, j + 1, congruence));
+        degenerate = true;
+      } else if (!alike && !degenerate && std::abs(congruence) > 0.99) {
+        all.push_back(
+            fmt::format("components {} and {} are nearly the same (congruence {:.4f}): read them as one, or "
+                        "take a lower rank",
+                        i + 1, j + 1, congruence));
+        alike = true;
+      }
     }
   return all;
 }
 
 template <class T>
 CpModel Als<T>::model() {
+  workspace_.clear();
+  mttkrp_.clear();
   CpModel model;
   for (FactorMatrix<T>& factor : state_.factors) {
-    model.factors.push_back(matrix_of(factor));
+    model.factors.push_back(matrix_of(factor, context_));
     factor = {};
   }
+  for (const int mode : options_.fixed)  // to the last digit, also when the factors are f32
+    model.factors[at(mode)] = options_.initial->factors[at(mode)];
   if (options_.fixed.empty()) {
     for (const double l : state_.lambda) model.weights.push_back(std::ldexp(l, exponent_));
     arrange(model);
@@ -281,7 +324,10 @@ CpModel Als<T>::model() {
 template <class T>
 void Als<T>::add_arrays(const AlsState<T>& state, const std::string& prefix, nlohmann::ordered_json& head,
                         std::vector<io::StateArray>& arrays) const {
-  head = {{"next_mode", state.next_mode}, {"first_sweep", state.first_sweep}, {"inner", state.inner}};
+  head = {{"next_mode", state.next_mode},
+          {"first_sweep", state.first_sweep},
+          {"inner", state.inner},
+          {"inner_is_known", state.inner_is_known}};
   arrays.push_back({prefix + "lambda", io::bytes_of_array(state.lambda, rank_)});
   for (std::size_t m = 0; m < order_; ++m) {
     const FactorMatrix<T>& factor = state.factors[m];
@@ -306,6 +352,7 @@ void Als<T>::load_arrays(AlsState<T>& state, const std::string& prefix, const nl
   state.next_mode = head.at("next_mode").get<int>();
   state.first_sweep = head.at("first_sweep").get<bool>();
   state.inner = head.at("inner").get<double>();
+  state.inner_is_known = head.at("inner_is_known").get<bool>();
   state.lambda.resize(rank_);
   file.copy(prefix + "lambda", std::as_writable_bytes(std::span(state.lambda)));
   for (std::size_t m = 0; m < order_; ++m) {

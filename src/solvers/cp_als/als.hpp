@@ -34,6 +34,7 @@ struct AlsState {
   std::vector<Small> grams;              // [order], A'A of each
   std::vector<double> lambda;            // [rank]
   double inner = 0;                      // <X, M> / 4^exponent
+  bool inner_is_known = false;           // from the first update on
   int next_mode = 0;                     // to be updated
   bool first_sweep = true;
 };
@@ -63,8 +64,9 @@ class Als final : public Solver {
 
   void start(std::uint64_t restart) override;
   bool step(const std::function<bool()>& stop) override;
-  [[nodiscard]] double fit() const override;
-  [[nodiscard]] double objective() const override;
+  [[nodiscard]] double fit() override;
+  [[nodiscard]] double objective() override;
+  [[nodiscard]] double loss() override;
   void keep_as_best() override { best_ = std::move(state_); }
   void take_best() override;
   void save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) const override;
@@ -88,7 +90,9 @@ class Als final : public Solver {
   [[nodiscard]] RowSums least_squares(int mode, const Small& gram);
   [[nodiscard]] RowSums nonnegative_descent(int mode, const Small& gram);
   void normalise_columns(int mode);
-  [[nodiscard]] double squared_residual() const;
+  [[nodiscard]] double squared_residual();
+  void compute_inner();
+  [[nodiscard]] double penalty() const;
   [[nodiscard]] std::vector<double> lengths() const;
   void add_arrays(const AlsState<T>& state, const std::string& prefix, nlohmann::ordered_json& head,
                   std::vector<io::StateArray>& arrays) const;

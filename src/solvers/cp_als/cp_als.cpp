@@ -45,6 +45,7 @@ void check_numbers(const CpAlsOptions& o) {
 
 void check_initial(const CpAlsOptions& o, const std::vector<std::uint64_t>& dims) {
   if (o.start != CpStart::model) {
+    if (o.initial != nullptr) throw usage_error("a model to start from is given, and the start is another");
     if (!o.fixed.empty()) throw usage_error("fixed modes need a model to start from, which holds their factors");
     return;
   }
@@ -78,6 +79,24 @@ void check(const CpAlsOptions& o, const std::vector<std::uint64_t>& dims) {
   check_initial(o, dims);
 }
 
+std::vector<int> numbered(std::vector<int> modes) {
+  std::ranges::sort(modes);
+  for (int& mode : modes) ++mode;
+  return modes;
+}
+
+/// Of the numbers of a model.
+std::string print_of(const CpModel* model) {
+  if (model == nullptr) return "";
+  std::uint64_t h = 0;
+  const auto add = [&](const std::vector<double>& numbers) {
+    for (const double v : numbers) h = (h ^ std::bit_cast<std::uint64_t>(v)) * 0x9E3779B97F4A7C15U + (h >> 29U);
+  };
+  add(model->weights);
+  for (const Matrix& a : model->factors) add(a.values);
+  return fmt::format("{:016x}", h);
+}
+
 /// What a checkpoint is of. Limits (iterations, tolerance, seconds) may change, and so may the format.
 Json identity_of(const Tensor& x, const CpAlsOptions& o, const Context& context, std::uint64_t fingerprint) {
   return {{"solver", "cp-als"},
@@ -91,8 +110,9 @@ Json identity_of(const Tensor& x, const CpAlsOptions& o, const Context& context,
                     : o.start == CpStart::rsvd ? "rsvd"
                                                : "model"},
           {"l2", o.l2},
-          {"nonnegative modes", o.nonnegative},
-          {"fixed modes", o.fixed}};
+          {"initial model", print_of(o.initial)},
+          {"nonnegative modes", numbered(o.nonnegative)},
+          {"fixed modes", numbered(o.fixed)}};
 }
 
 template <class T>
@@ -157,6 +177,7 @@ CpAlsResult cp_als(Tensor& x, const CpAlsOptions& options, const Context& contex
 }
 
 CpAlsResult cp_als(const CooTensor& x, const CpAlsOptions& options, const Context& context) {
+  check(options, x.dims);
   // Norm and fit are those of the sums: values of one coordinate belong together.
   if (!x.duplicates_merged) return cp_als(clone(x, context), options, context);
   return build_and_solve(x, options, context, [] {});

@@ -462,5 +462,23 @@ TEST(CpModel, Names) {
   EXPECT_THROW((void)label_of(model, 0, 2), Error);
 }
 
+TEST(Align, RowsFollowTheirLabels) {
+  CpModel model;
+  model.weights = {1};
+  model.factors = {Matrix(3, 1), Matrix(2, 1)};
+  model.factors[0].values = {1, 2, 3};
+  model.factors[1].values = {4, 5};
+  model.labels.resize(2);
+  for (const char* l : {"a", "b", "c"}) model.labels[0].push_back(l);
+  std::vector<ModeLabels> wanted(2);
+  for (const char* l : {"c", "new", "a", "b"}) wanted[0].push_back(l);
+  for (const char* l : {"x", "y"}) wanted[1].push_back(l);
+  EXPECT_EQ(align(model, 0, wanted[0]), 1U);
+  EXPECT_EQ(align(model, 1, wanted[1]), 0U);
+  EXPECT_EQ(model.factors[0].values, (std::vector<double>{3, 0, 1, 2}));
+  EXPECT_EQ(model.labels[0][3], "b");
+  EXPECT_EQ(model.factors[1].values, (std::vector<double>{4, 5})) << "without labels of its own it stays";
+}
+
 }  // namespace
 }  // namespace polyad

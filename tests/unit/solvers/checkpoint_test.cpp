@@ -87,6 +87,50 @@ TEST(Checkpoint, RestartsContinueToo) {
   for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(resumed.runs[k].fit, whole.runs[k].fit);
 }
 
+TEST(Checkpoint, EveryKindOfRunContinuesToTheSameBits) {
+  const CooTensor x = random_tensor({20, 15, 12}, 600, 3);
+  const CpModel known = cp_als(x, with_checkpoint("", 3)).model;
+  for (const int kind : {0, 1, 2, 3, 4}) {
+    const test::Scratch scratch;
+    CpAlsOptions o = with_checkpoint("", 10);
+    if (kind == 1) o.l2 = 0.2;
+    if (kind == 2) o.start = CpStart::rsvd;
+    if (kind == 3) {
+      o.start = CpStart::model;
+      o.initial = &known;
+      o.fixed = {1};
+    }
+    if (kind == 4) o.nonnegative = {0, 1, 2};
+    const CooTensor y = copy_as(x, kind == 0 ? Precision::f32 : Precision::f64);
+    const CpAlsResult whole = cp_als(y, o);
+    o.checkpoint = scratch.path("c");
+    (void)cp_als(clone(y), o, [] {
+      Context context;
+      context.cancelled = [asked = std::make_shared<int>(0)] { return ++*asked > 150; };
+      return context;
+    }());
+    o.resume = true;
+    expect_same(whole, cp_als(y, o), fmt::format("kind {}", kind));
+    if (kind != 3) continue;
+    CpModel other = known;
+    other.factors[1](0, 0) += 1;
+    o.initial = &other;
+    EXPECT_THROW((void)cp_als(y, o), Error) << "another model to start from";
+  }
+}
+
+TEST(Checkpoint, AnyPlaceThatIsAFile) {
+  const CooTensor x = random_tensor({20, 15, 12}, 600, 3);
+  const test::Scratch scratch;
+  std::filesystem::create_directory(scratch.path("far"));
+  std::filesystem::create_symlink(scratch.path("far/c"), scratch.path("c"));
+  (void)cp_als(x, with_checkpoint(scratch.path("c"), 4));
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path("c"))) << "a link stays a link";
+  EXPECT_TRUE(std::filesystem::is_regular_file(scratch.path("far/c")));
+  EXPECT_TRUE(std::filesystem::is_regular_file(scratch.path("far/c.previous")));
+  EXPECT_THROW((void)cp_als(x, with_checkpoint(scratch.path("far"), 4)), Error) << "a folder is no checkpoint";
+}
+
 TEST(Checkpoint, AFinishedRunCanGoOn) {
   const CooTensor x = random_tensor({20, 15, 12}, 600, 3);
   const test::Scratch scratch;

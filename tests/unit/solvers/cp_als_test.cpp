@@ -271,6 +271,8 @@ TEST(CpAls, FixedModesStayAndComponentsKeepTheirOrder) {
   EXPECT_EQ(r.model.factors[2].values, known.model.factors[2].values);
   EXPECT_NEAR(r.fit, oracle::fit(fresh, r.model), 1e-9);
   EXPECT_NEAR(r.history[0].fit, r.history[4].fit, 1e-12) << "one free mode is solved at once";
+  const CpAlsResult single = cp_als(copy_as(fresh, Precision::f32), o);
+  EXPECT_EQ(single.model.factors[1].values, known.model.factors[1].values) << "also in f32";
   o.fixed = {};
   EXPECT_THROW((void)cp_als(fresh, o), Error) << "without fixed modes the shapes must agree";
   o.fixed = {0, 1, 2};
@@ -324,6 +326,24 @@ TEST(CpAls, RestartsKeepTheBest) {
   EXPECT_NEAR(oracle::fit(x, r.model), best, 1e-9);
 }
 
+TEST(CpAls, RestartsAreComparedAtAnySize) {
+  for (const double size : {1e-200, 1e200}) {
+    std::vector<std::vector<double>> rows;
+    for (int i = 0; i < 60; ++i)
+      rows.push_back({static_cast<double>(i * 7 % 9), static_cast<double>(i * 5 % 8), static_cast<double>(i % 7),
+                      (1 + i % 5) * size});
+    CpAlsOptions o = iterations(3, 6);
+    o.restarts = 6;
+    const CpAlsResult r = cp_als(tensor_of({9, 8, 7}, rows), o);
+    for (const CpRun& run : r.runs) EXPECT_LE(run.fit, r.fit);
+  }
+}
+
+TEST(CpAls, SaysWhenComponentsAreAlike) {
+  CpAlsOptions o = iterations(3, 100);
+  EXPECT_TRUE(says(cp_als(tensor_of({3, 3, 3}, {{0, 0, 0, 5}}), o), "nearly the same"));
+}
+
 TEST(CpAls, SaysWhenItIsDegenerate) {
   // a o a o b + a o b o a + b o a o a has rank 3 and models of rank 2 as near as one likes (de Silva, Lim, 2008).
   const CooTensor x = tensor_of({2, 2, 2}, {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 1}});
@@ -354,7 +374,9 @@ TEST(CpAls, EndsForTheReasonItGives) {
   EXPECT_EQ(stopped.stop, CpStop::cancelled);
   EXPECT_NEAR(stopped.fit, oracle::fit(x, stopped.model), 1e-9) << "also in the middle of an iteration";
   o.iterations = 0;
-  EXPECT_EQ(cp_als(x, o).iterations(), 0U);
+  const CpAlsResult start = cp_als(x, o);
+  EXPECT_EQ(start.iterations(), 0U);
+  EXPECT_NEAR(start.fit, oracle::fit(x, start.model), 1e-9) << "a start has a fit too";
 }
 
 TEST(CpAls, RefusesWhatMakesNoSense) {
