@@ -64,6 +64,22 @@ void check_before(const CpdOptions& o, Session& session) {
     keep_inputs(flag, path, o.input, session,
                 o.init == "random" || o.init == "rsvd" ? std::vector<std::string>{} : std::vector{o.init});
   }
+  // Two outputs of one name: the later would take the place of the earlier.
+  std::vector<std::pair<std::string, std::filesystem::path>> places;
+  const std::string previous = wanted.checkpoint.empty() ? "" : wanted.checkpoint + ".previous";
+  for (const auto& [flag, path] : {std::pair<std::string, std::string>{"the tensor", o.input.file},
+                                   {"--out", o.output},
+                                   {"--report", o.report},
+                                   {"--checkpoint", wanted.checkpoint},
+                                   {"--checkpoint's .previous", previous},
+                                   {"--json", session.options().json}}) {
+    if (path.empty() || path == "-") continue;
+    std::error_code ignored;
+    const std::filesystem::path place = std::filesystem::weakly_canonical(path, ignored).lexically_normal();
+    for (const auto& [other, taken] : places)
+      if (place == taken) throw usage_error(fmt::format("{} and {} are the same file", other, flag));
+    places.emplace_back(flag, place);
+  }
   if (wanted.resume && wanted.checkpoint.empty()) throw usage_error("--resume needs --checkpoint FILE");
   check_place(o.report);
   check_place(wanted.checkpoint);

@@ -205,6 +205,8 @@ void write(const CpModel& model, const std::string& path, const Context& context
   }
   files.push_back(open("summary.json"));
   files.back()->write(summary(model, dims));
+  for (const std::unique_ptr<io::OutputFile>& file : files)
+    file->flush();                  // a full disk is noticed before any has its name
   remove_leftovers(model, folder);  // before the new model: without labels is better than with those of another
   for (const std::unique_ptr<io::OutputFile>& file : files) file->commit();
 }

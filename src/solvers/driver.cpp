@@ -67,7 +67,7 @@ class Loop {
     }
     solver_.take_best();
     result_.history = std::move(best_->history);
-    result_.stop = runs_[best_->run].stop;
+    result_.stop = is_cancelled() ? CpStop::cancelled : runs_[best_->run].stop;
     result_.runs = std::move(runs_);
     result_.seconds = seconds_since(begin_);
     return std::move(result_);
@@ -171,6 +171,7 @@ class Loop {
       if (head.contains("best"))
         best_ = Best{head["best"].at("run").get<std::size_t>(), head["best"].at("loss").get<double>(),
                      history_of(head["best"].at("history"))};
+      if (best_ && best_->run >= runs_.size()) throw file_error(file.path(), 0, "it names a run that it does not have");
       solver_.load(file);
     } catch (const Json::exception&) {
       throw file_error(file.path(), 0, "found a head of another kind, expected one that this version wrote");

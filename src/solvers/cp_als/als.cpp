@@ -21,6 +21,9 @@ namespace {
 /// sweeps more bring a better row for nothing.
 constexpr int descent_sweeps = 4;
 
+/// A component this much shorter than the tensor is taken as 0: its scale would soon be no number any more.
+constexpr double vanished = 1e-30;
+
 std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
 
 std::uint64_t model_bytes(const Tensor& x, std::uint64_t rank) {
@@ -110,7 +113,9 @@ void Als<T>::update(int mode) {
   state_.inner = 0;
   state_.inner_is_known = true;
   for (std::uint64_t r = 0; r < rank_; ++r) state_.inner += state_.lambda[r] * sums.inner[r];
-  if (!std::isfinite(state_.inner))
+  double squares = 0;
+  for (std::uint64_t r = 0; r < rank_; ++r) squares += state_.grams[at(mode)](r, r);
+  if (!std::isfinite(state_.inner) || !std::isfinite(squares))
     throw Error(ErrorKind::input, fmt::format("mode {}: sums of the tensor's values are larger than {} can hold",
                                               mode + 1, name_of(x_.precision())));
   if (options_.l2 == 0) normalise_columns(mode);
@@ -169,7 +174,14 @@ void Als<T>::normalise_columns(int mode) {
   for (std::uint64_t r = 0; r < rank_; ++r) {
     const double length = std::sqrt(gram(r, r));
     const bool near = length >= 0.25 && length <= 4;
-    if (length == 0 || (near && !state_.first_sweep)) continue;
+    if (length == 0) continue;
+    if (state_.lambda[r] * length < vanished) {
+      scale[r] = 0;
+      state_.lambda[r] = 1;
+      needed = true;
+      continue;
+    }
+    if (near && !state_.first_sweep) continue;
     scale[r] = 1 / length;
     state_.lambda[r] *= length;
     needed = true;
@@ -349,7 +361,7 @@ template <class T>
 void Als<T>::load_arrays(AlsState<T>& state, const std::string& prefix, const nlohmann::ordered_json& head,
                          const io::StateFile& file) {
   state = {};
-  state.next_mode = head.at("next_mode").get<int>();
+  state.next_mode = std::clamp(head.at("next_mode").get<int>(), 0, static_cast<int>(order_));
   state.first_sweep = head.at("first_sweep").get<bool>();
   state.inner = head.at("inner").get<double>();
   state.inner_is_known = head.at("inner_is_known").get<bool>();

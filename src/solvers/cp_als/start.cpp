@@ -51,7 +51,9 @@ void Als<T>::start_from_model(const Context& context) {
     if (given[m].rows() == state_.factors[m].rows()) state_.factors[m] = std::move(given[m]);
   int free = 0;
   while (is_fixed(free)) ++free;
-  scale_columns(state_.factors[static_cast<std::size_t>(free)], model.weights, context_);
+  std::vector<double> weights = model.weights;
+  for (double& w : weights) w = std::ldexp(w, -exponent_);
+  scale_columns(state_.factors[static_cast<std::size_t>(free)], weights, context_);
   for (std::size_t m = 0; m < order_; ++m)
     if (is_nonnegative(static_cast<int>(m)) && !is_fixed(static_cast<int>(m)))
       for (std::uint64_t i = 0; i < state_.factors[m].rows(); ++i)

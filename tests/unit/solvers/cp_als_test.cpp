@@ -248,6 +248,22 @@ TEST(CpAls, NonnegativeFactorsAreNotNegative) {
   EXPECT_GT(cp_als(planted.tensor, o).fit, 0.99) << "planted factors are not negative";
 }
 
+TEST(CpAls, ComponentsThatDieLeaveNumbersBehind) {
+  int runs = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
+    for (const Precision precision : {Precision::f32, Precision::f64}) {
+      const CooTensor x = random_tensor({4 + seed % 4, 10, 4}, 2 + seed % 7, seed, precision);
+      CpAlsOptions o = iterations(8 + seed % 9, 60);
+      o.nonnegative = {0, 1, 2};
+      o.seed = seed;
+      const CpAlsResult r = cp_als(x, o);
+      EXPECT_TRUE(all_finite(r.model)) << "seed " << seed;
+      EXPECT_NEAR(r.fit, oracle::fit(x, r.model), precision == Precision::f64 ? 1e-6 : 1e-2) << "seed " << seed;
+      ++runs;
+    }
+  EXPECT_EQ(runs, 120);
+}
+
 TEST(CpAls, RidgeShortensTheFactors) {
   const CooTensor x = random_tensor({20, 15, 10}, 600, 9);
   CpAlsOptions o = iterations(3, 200);
@@ -289,6 +305,10 @@ TEST(CpAls, GoesOnFromAModel) {
   o.start = CpStart::model;
   o.initial = &ten.model;
   EXPECT_NEAR(cp_als(x, o).fit, cp_als(x, iterations(4, 11)).fit, 1e-9);
+  o.iterations = 0;
+  const CpAlsResult same = cp_als(x, o);
+  EXPECT_NEAR(same.fit, ten.fit, 1e-12);
+  EXPECT_GT(score(ten.model, same.model).score, 1 - 1e-12) << "weights are those of the model";
 }
 
 TEST(CpAls, TheSketchIsABetterStart) {
