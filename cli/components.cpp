@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "text.hpp"
+
 namespace polyad::cli {
 
 namespace {
@@ -14,24 +16,8 @@ namespace {
 constexpr std::size_t line_width = 100;
 /// Entries below this share of the largest of their column are not shown.
 constexpr double negligible = 0.01;
-
-/// Bytes that begin a character of UTF-8: what a terminal shows one column for, near enough.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-/// Without control characters, and not longer than a line can take.
-std::string shown(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  constexpr std::size_t most = 40;
-  if (width_of(text) <= most) return text;
-  std::size_t end = 0;
-  for (std::size_t characters = 0; end < text.size(); ++end)
-    if ((static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U && ++characters > most - 3) break;
-  return text.substr(0, end) + "...";
-}
+/// Longer labels are cut.
+std::string shown(const std::string& label) { return cli::shown(label, 40, "..."); }
 
 }  // namespace
 

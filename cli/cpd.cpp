@@ -54,6 +54,13 @@ class IterationLines {
   int shown_ = 0;
 };
 
+/// A model of that name is one file, compressed or not, and not a folder.
+bool is_file(std::string_view name) {
+  for (const std::string_view compression : {".gz", ".zst"})
+    if (name.ends_with(compression)) name.remove_suffix(compression.size());
+  return name.ends_with(".npz") || name.ends_with(".json") || name.ends_with(".ktensor");
+}
+
 /// Options that make no sense, and places that cannot be written, before hours of work.
 void check_before(const CpdOptions& o, Session& session) {
   const CpAlsOptions& wanted = o.solver.values();
@@ -84,7 +91,7 @@ void check_before(const CpdOptions& o, Session& session) {
   check_place(o.report);
   check_place(wanted.checkpoint);
   check_place(session.options().json);
-  check_place(o.output, !o.output.ends_with(".npz") && !o.output.ends_with(".json"));
+  check_place(o.output, !is_file(o.output));
 }
 
 Json describe_result(const CpAlsResult& r, const CpAlsOptions& options) {
@@ -227,8 +234,14 @@ void run(const CpdOptions& o, Session& session) {
 
   session.print("{}: {}, {} nonzeros, {}\n", o.input.file == "-" ? "standard input" : o.input.file,
                 readable_dims(tensor.dims()), readable_count(tensor.nnz()), name_of(tensor.precision()));
-  session.print("rank {}, {} threads, format {} ({}), {}\n", options.rank, context.thread_count(), choice.format,
-                choice.why, readable_bytes(tensor.bytes()));
+  session.print("rank {}, {} threads, format {} ({})\n", options.rank, context.thread_count(), choice.format,
+                choice.why);
+  double rows = 0;
+  for (const std::uint64_t d : tensor.dims()) rows += static_cast<double>(d);
+  const double factors = rows * static_cast<double>(padded_columns(options.rank) * bytes_of(tensor.precision()));
+  session.print("memory: tensor {}, factors {}, limit {}\n", readable_bytes(tensor.bytes()),
+                readable_bytes(static_cast<std::uint64_t>(factors)),
+                context.memory->limit() > 0 ? readable_bytes(context.memory->limit()) : "none");
   session.flush();
   IterationLines lines(session, options);
   options.observer = [&](const CpIteration& i, std::uint64_t restart) { lines.show(i, restart); };
@@ -272,7 +285,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
   command.add_option("--transform", o->transform, transform_help);
   command.add_option("--init", o->init, "start: random, rsvd (a sketch of the tensor), or a model to go on from")
       ->capture_default_str();
-  command.add_option("--out", o->output, "folder for the model (or FILE.npz, FILE.json)");
+  command.add_option("--out", o->output, "folder for the model (or FILE.npz, FILE.json, FILE.ktensor)");
   command.add_option("--report", o->report, "one HTML page with charts of every component");
   command.add_option("--top", o->top, "entries shown per mode of a component")->capture_default_str();
   return [o](Session& session) { run(*o, session); };

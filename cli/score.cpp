@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "session.hpp"
+#include "text.hpp"
 #include "verb.hpp"
 
 namespace polyad::cli {
@@ -37,24 +38,6 @@ void keep_model(const std::string& model, const std::string& json) {
     throw usage_error(fmt::format("--json would overwrite {}", fs::is_directory(model, ignored) ? json : model));
 }
 
-/// A name as the head of a column: no control characters, at most 16 characters.
-std::string head_of(const std::string& name) {
-  constexpr std::size_t most = 16;
-  std::string text;
-  std::size_t characters = 0;
-  for (const char c : name) {
-    if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U && ++characters > most) break;
-    text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
-  }
-  return text;
-}
-
-/// Characters of UTF-8.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
 void print_table(const ScoreOptions& o, const CpModel& a, const CpModel& b, const ModelScore& result,
                  Session& session) {
   const std::vector<std::uint64_t> dims = dims_of(a);
@@ -65,7 +48,7 @@ void print_table(const ScoreOptions& o, const CpModel& a, const CpModel& b, cons
   for (int m = 0; m < a.order(); ++m) {
     const auto k = static_cast<std::size_t>(m);
     const bool has_name = k < a.labels.size() && !a.labels[k].name().empty();
-    heads.push_back(head_of(mode_name(has_name ? a : b, m)));
+    heads.push_back(shown(mode_name(has_name ? a : b, m), 16));
     widths.push_back(std::max<std::size_t>(9, width_of(heads.back())));
   }
   std::string line =

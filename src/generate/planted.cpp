@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
+#include "core/counted.hpp"
 #include "generate/bijection.hpp"
 #include "generate/cells.hpp"
 #include "generate/portable_math.hpp"
@@ -206,24 +207,6 @@ void evaluate(CooTensor& x, const CpModel& model, double noise, const Context& c
   }
   x.values = std::move(values);
 }
-
-/// Counts bytes that no Buffer holds for as long as it lives.
-class Counted {
- public:
-  Counted(const Context& context, std::uint64_t bytes, std::string_view purpose)
-      : memory_(context.memory), bytes_(bytes) {
-    if (memory_) memory_->take(bytes_, purpose);
-  }
-  ~Counted() {
-    if (memory_) memory_->give_back(bytes_);
-  }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  std::shared_ptr<MemoryBudget> memory_;
-  std::uint64_t bytes_;
-};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "io/input_stream.hpp"
+#include "io/label_text.hpp"
 #include "io/output_file.hpp"
 #include "polyad/error.hpp"
 
@@ -63,25 +64,13 @@ std::optional<LabelFile> recognise(const fs::path& file, const std::string& stem
 ModeLabels read_labels(const std::string& path, std::string mode_name) {
   InputStream input(path);
   ModeLabels labels(std::move(mode_name));
-  std::string line;
-  std::string block(std::size_t{1} << 16U, '\0');
-  const auto finish_line = [&] {
-    if (line.ends_with('\r')) line.pop_back();
-    labels.push_back(line);
-    line.clear();
-  };
-  while (const std::size_t got = input.read(block.data(), block.size())) {
-    std::string_view rest(block.data(), got);
-    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-      line.append(rest.substr(0, end));
-      finish_line();
-      rest.remove_prefix(end + 1);
-    }
-    line.append(rest);
-    if (line.size() > (std::size_t{1} << 20U))
-      throw file_error(path, labels.size() + 1, "found a label of more than a megabyte, expected one label per line");
-  }
-  if (!line.empty()) finish_line();
+  for_each_line(
+      input, [&](std::string_view line) { labels.push_back(line); },
+      [&](std::string_view begun) {
+        if (begun.size() > (std::size_t{1} << 20U))
+          throw file_error(path, labels.size() + 1,
+                           "found a label of more than a megabyte, expected one label per line");
+      });
   return labels;
 }
 

@@ -111,4 +111,26 @@ void append_json_string(std::string& text, std::string_view label) {
   text += '"';
 }
 
+void for_each_line(InputStream& input, const std::function<void(std::string_view)>& line,
+                   const std::function<void(std::string_view)>& check) {
+  std::string begun;
+  const auto finish = [&] {
+    if (begun.ends_with('\r')) begun.pop_back();
+    line(begun);
+    begun.clear();
+  };
+  std::string block(std::size_t{1} << 16U, '\0');
+  while (const std::size_t got = input.read(block.data(), block.size())) {
+    std::string_view rest(block.data(), got);
+    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      begun.append(rest.substr(0, end));
+      finish();
+      rest.remove_prefix(end + 1);
+    }
+    begun.append(rest);
+    check(begun);
+  }
+  if (!begun.empty()) finish();
+}
+
 }  // namespace polyad::io

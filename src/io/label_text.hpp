@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "io/input_stream.hpp"
 
 namespace polyad::io {
 
@@ -28,5 +31,10 @@ void append_line(std::string& text, std::string_view label);
 
 /// Appends a label in quotation marks.
 void append_json_string(std::string& text, std::string_view label);
+
+/// Calls line(text) for every line of a stream, without its end: '\n', or '\r' and '\n'. After each block that was read
+/// calls check(begun) with the line that has no end yet: it may be too long for any label.
+void for_each_line(InputStream& input, const std::function<void(std::string_view)>& line,
+                   const std::function<void(std::string_view)>& check);
 
 }  // namespace polyad::io

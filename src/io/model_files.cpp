@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -152,59 +153,73 @@ void write(const Matrix& matrix, const std::string& path, const Context& context
   file.commit();
 }
 
-void write(const CpModel& model, const std::string& path, const Context& context) {
-  check_shape(model);
-  if (io::is_npz(path)) return io::write_npz_model(model, path, context);
-  if (io::is_json(path)) return io::write_json_model(model, path, context);
-  const std::filesystem::path folder(path);
-  make_directory(folder);
-  const auto open = [&](const std::string& name) {
-    return std::make_unique<io::OutputFile>((folder / name).string(), io::Compression::none);
-  };
+namespace {
 
+std::vector<std::uint64_t> dims_of(const CpModel& model) {
   std::vector<std::uint64_t> dims;
-  std::uint64_t rows = 0;
-  for (const Matrix& a : model.factors) {
-    dims.push_back(a.rows);
-    rows += a.rows;
-  }
-  std::vector<std::unique_ptr<io::OutputFile>> files;
-  files.push_back(open("model.ktensor"));
-  io::OutputFile& ktensor = *files.back();
-  ktensor.write(fmt::format("ktensor\n{}\n{}\n{}\n", model.order(), fmt::join(dims, " "), model.rank()));
+  for (const Matrix& a : model.factors) dims.push_back(a.rows);
+  return dims;
+}
 
+/// The whole `ktensor`, and the rows of every mode also into its file of `mats` unless that is empty.
+void write_ktensor(const CpModel& model, io::OutputFile& ktensor, const std::vector<io::OutputFile*>& mats,
+                   const Context& context) {
+  const std::vector<std::uint64_t> dims = dims_of(model);
+  ktensor.write(fmt::format("ktensor\n{}\n{}\n{}\n", model.order(), fmt::join(dims, " "), model.rank()));
   std::string line;
-  std::string column;
   for (std::size_t r = 0; r < model.weights.size(); ++r) {
     if (r > 0) line += ' ';
     io::append_number(line, model.weights[r]);
-    io::append_number(column, model.weights[r]);
-    column += '\n';
   }
   ktensor.write(line + '\n');
-  files.push_back(open("lambda.mat"));
-  files.back()->write(column);
-
+  const std::uint64_t rows = std::accumulate(dims.begin(), dims.end(), std::uint64_t{0});
   std::uint64_t written = 0;
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
     const Matrix& a = model.factors[m];
     ktensor.write(fmt::format("matrix\n2\n{} {}\n", a.rows, a.cols));
-    files.push_back(open(fmt::format("mode{}.mat", m + 1)));
-    io::OutputFile& mat = *files.back();
     write_lines(a, context, [&](std::uint64_t count, const std::string& text) {
       ktensor.write(text);
-      mat.write(text);
+      if (!mats.empty()) mats[m]->write(text);
       written += count;
       context.report({"writing", written, rows, "rows"});
     });
   }
+}
+
+}  // namespace
+
+void write(const CpModel& model, const std::string& path, const Context& context) {
+  check_shape(model);
+  if (io::is_npz(path)) return io::write_npz_model(model, path, context);
+  if (io::is_json(path)) return io::write_json_model(model, path, context);
+  if (io::without_compression(path).ends_with(".ktensor")) {
+    io::OutputFile file(path, io::compression_of(path), context.cancelled);
+    write_ktensor(model, file, {}, context);
+    file.commit();
+    return;
+  }
+  const std::filesystem::path folder(path);
+  make_directory(folder);
+  std::vector<std::unique_ptr<io::OutputFile>> files;
+  const auto open = [&](const std::string& name) -> io::OutputFile& {
+    files.push_back(std::make_unique<io::OutputFile>((folder / name).string(), io::Compression::none));
+    return *files.back();
+  };
+  io::OutputFile& ktensor = open("model.ktensor");
+  std::string column;
+  for (const double weight : model.weights) {
+    io::append_number(column, weight);
+    column += '\n';
+  }
+  open("lambda.mat").write(column);
+  std::vector<io::OutputFile*> mats;
+  for (std::size_t m = 0; m < model.factors.size(); ++m) mats.push_back(&open(fmt::format("mode{}.mat", m + 1)));
+  write_ktensor(model, ktensor, mats, context);
   for (std::size_t m = 0; m < model.labels.size(); ++m) {
     if (model.labels[m].empty()) continue;
-    files.push_back(open(io::labels_file(m)));
-    io::write_labels(model.labels[m], *files.back());
+    io::write_labels(model.labels[m], open(io::labels_file(m)));
   }
-  files.push_back(open("summary.json"));
-  files.back()->write(summary(model, dims));
+  open("summary.json").write(summary(model, dims_of(model)));
   for (const std::unique_ptr<io::OutputFile>& file : files)
     file->flush();                  // a full disk is noticed before any has its name
   remove_leftovers(model, folder);  // before the new model: without labels is better than with those of another

@@ -23,34 +23,22 @@ namespace {
 void read_lines(ModeLabels& labels, const std::string& path, std::uint64_t count, ModelMemory& memory,
                 const Context& context) {
   InputStream input(path, context.cancelled);
-  std::string line;
-  const auto finish_line = [&] {
+  const auto add = [&](std::string_view line) {
     const std::uint64_t number = labels.size() + 1;
     if (number > count)
       throw file_error(path, number, fmt::format("found one more label, expected {}, one per index", count));
-    if (line.ends_with('\r')) line.pop_back();  // of an editor: those of labels are escaped
     const std::optional<std::string> label = label_of_line(line);
     if (!label)
       throw file_error(path, number, fmt::format("found '{}', expected \\\\, \\n or \\r for each '\\'", shown(line)));
     memory.add_label(label->size());
     labels.push_back(*label);
-    line.clear();
   };
-  std::string block(std::size_t{1} << 16U, '\0');
-  while (const std::size_t got = input.read(block.data(), block.size())) {
-    std::string_view rest(block.data(), got);
-    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-      line.append(rest.substr(0, end));
-      finish_line();
-      rest.remove_prefix(end + 1);
-    }
-    line.append(rest);
-    if (line.size() > longest_label)
+  for_each_line(input, add, [&](std::string_view begun) {
+    if (begun.size() > longest_label)
       throw file_error(path, labels.size() + 1,
                        fmt::format("found more than {} MB in a line, expected a label", longest_label >> 20U));
     context.report({"reading", input.consumed(), input.file_bytes().value_or(0), "bytes"});
-  }
-  if (!line.empty()) finish_line();
+  });
   if (labels.size() != count)
     throw file_error(path, labels.size() + 1,
                      fmt::format("found the end of the file after {} labels, expected {}", labels.size(), count));

@@ -3,6 +3,8 @@
 /// OpenMP and the TSan build std::thread (libgomp is not instrumented and would report races that are none).
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -38,6 +40,16 @@ void parallel_ranges(int threads, std::uint64_t n, const Body& body, std::uint64
   run_team(size, [&](int rank, int team) {
     const Share s = share_of(n, rank, team);
     if (s.begin < s.end) body(s.begin, s.end);
+  });
+}
+
+/// Hands out chunks 0 .. n-1 to a team, one by one: body(chunk, rank).
+template <class Body>
+void for_each_chunk(int threads, std::uint64_t chunks, const Body& body) {
+  std::atomic<std::uint64_t> next{0};
+  const int team = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), chunks));
+  run_team(team, [&](int rank, int) {
+    for (std::uint64_t c = next.fetch_add(1); c < chunks; c = next.fetch_add(1)) body(c, rank);
   });
 }
 

@@ -34,7 +34,7 @@ void run_bins(const MttkrpRequest<T>& r) {
   TreePlan<T> plan(r, b.tree, 0);
   const std::uint64_t chunks = chunks_for(b.bins.count(), bins_per_chunk);
   const auto run = [&](auto& rows, const auto& sink_of) {
-    for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
+    cpu::for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
       TreeLoop<T> loop = loop_over_bins(plan, b.tree, b.bins, c);
       loop.sink = sink_of(c, loop);
       add_subtrees(loop);
@@ -86,7 +86,7 @@ void run_three(const MttkrpRequest<T>& r) {
       add_nonzeros(plan.over(block, r.mode, count, available, sink));
     }
   };
-  for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
+  cpu::for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
     if (c < tree_chunks) {
       TreeLoop<T> loop = loop_over_bins(tree_plan, h.tree, h.bins, c);
       const auto [first, last] = TreePlan<T>::end_rows(loop);

@@ -27,7 +27,7 @@ void run_root(const MttkrpRequest<T>& r) {
   const std::uint64_t step = leaves_per_chunk(r.nnz());
   const std::uint64_t chunks = (r.nnz() + step - 1) / step;
   SortedRows<T> rows(r, chunks);
-  for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
+  cpu::for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
     TreeLoop<T> loop = plan.over(c * step, std::min((c + 1) * step, r.nnz()));
     loop.sink = rows.sink(c, loop);
     add_subtrees(loop);

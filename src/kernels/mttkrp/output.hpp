@@ -161,14 +161,4 @@ class BoundaryRows {
   T* side_ = nullptr;                // [chunks][2][stride]
 };
 
-/// Hands out chunks 0 .. n-1 to a team, one by one: body(chunk, rank).
-template <class Body>
-void for_each_chunk(int threads, std::uint64_t chunks, const Body& body) {
-  std::atomic<std::uint64_t> next{0};
-  const int team = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), chunks));
-  cpu::run_team(team, [&](int rank, int) {
-    for (std::uint64_t c = next.fetch_add(1); c < chunks; c = next.fetch_add(1)) body(c, rank);
-  });
-}
-
 }  // namespace polyad

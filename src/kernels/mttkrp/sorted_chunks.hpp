@@ -22,7 +22,7 @@ void add_sorted(const MttkrpRequest<T>& r, const F& format) {
   const std::uint64_t nnz = r.nnz();
   const std::uint64_t chunks = (nnz + sorted_chunk_nonzeros - 1) / sorted_chunk_nonzeros;
   BoundaryRows<T> rows(r, chunks);
-  for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
+  cpu::for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
     NonzeroBlock<Index, T> block(r.order());
     const std::uint64_t begin = c * sorted_chunk_nonzeros;
     const std::uint64_t end = std::min(nnz, begin + sorted_chunk_nonzeros);

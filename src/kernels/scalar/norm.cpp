@@ -113,7 +113,7 @@ void times_gram(const Matrix& a, const std::vector<int>& exponents, std::vector<
   std::vector<std::vector<double>> parts(std::min(round, chunks));
   for (std::uint64_t base = 0; base < chunks; base += round) {
     const std::uint64_t some = std::min(round, chunks - base);
-    for_each_chunk(default_threads(), some, [&](std::uint64_t c, int) {
+    cpu::for_each_chunk(default_threads(), some, [&](std::uint64_t c, int) {
       std::vector<double>& part = parts[c];
       part.assign(rank * rank, 0.0);
       std::vector<double> row(rank);

@@ -56,7 +56,7 @@ void add_fibres(const Cfb& cfb, const FactorMatrix<double>& factor, const Mttkrp
   const auto* indices = typed<Index>(cfb.indices);
   const auto* values = typed<Value>(cfb.values);
   BoundaryRows<double> boundary(r, chunks);
-  for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
+  cpu::for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
     const std::uint64_t begin = c * chunk_nonzeros;
     const std::uint64_t end = std::min(nnz, begin + chunk_nonzeros);
     const std::uint64_t first = cfb.begins.group_of(begin);

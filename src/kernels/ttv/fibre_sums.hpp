@@ -96,7 +96,7 @@ class FibrePath {
   void sum(const FibrePiece<Index, T>& whole, int threads, const Collect& collect, const Before& before,
            const Name& name) const {
     std::vector<T> carries(pieces_);
-    for_each_chunk(threads, pieces_, [&](std::uint64_t p, int) {
+    cpu::for_each_chunk(threads, pieces_, [&](std::uint64_t p, int) {
       const Position from = begin(p);
       const Position to = begin(p + 1);
       PieceFibres fibres;

@@ -51,7 +51,7 @@ CooTensor run_hocsr(const TtvRequest& r) {
   const Hocsr& h = *get_if<Hocsr>(r.tensor);
   const FibrePath path(h.rows, r.shape().nnz);
   std::vector<std::uint64_t> before(path.pieces() + 1);  // non-empty rows that end before a piece
-  for_each_chunk(r.threads(), path.pieces(), [&](std::uint64_t p, int) {
+  cpu::for_each_chunk(r.threads(), path.pieces(), [&](std::uint64_t p, int) {
     const std::uint64_t first = path.begin(p).fibre;
     const std::uint64_t end = path.begin(p + 1).fibre;
     before[p + 1] = h.rows.visit([&](const auto* begins) {
@@ -137,7 +137,7 @@ CooTensor run_hocfs_ell(const TtvRequest& r) {
     const auto* indices = typed<Index>(ell.indices);
     const auto* values = typed<T>(ell.values);
     T* out = typed<T>(y.values);
-    for_each_chunk(r.threads(), pieces, [&](std::uint64_t p, int) {
+    cpu::for_each_chunk(r.threads(), pieces, [&](std::uint64_t p, int) {
       const std::uint64_t begin = p * elements_of_piece;
       const std::uint64_t end = std::min(begin + elements_of_piece, ell.elements());
       std::uint64_t slice = ell.slice_elements.group_of(begin);

@@ -29,7 +29,7 @@ template <class Index, class T, class Product>
     return differs;
   };
   std::vector<std::uint64_t> before(pieces + 1);  // runs that begin before a piece
-  for_each_chunk(r.threads(), pieces, [&](std::uint64_t p, int) {
+  cpu::for_each_chunk(r.threads(), pieces, [&](std::uint64_t p, int) {
     const std::uint64_t end = std::min(nnz, (p + 1) * segment_nonzeros);
     std::uint64_t count = 0;
     for (std::uint64_t k = p * segment_nonzeros; k < end; ++k) count += begins_run(k) ? 1 : 0;
@@ -41,7 +41,7 @@ template <class Index, class T, class Product>
   for (std::size_t m = 0; m < modes; ++m) out[m] = typed<Index>(y.indices[m]);
   T* sums = typed<T>(y.values);
   std::vector<T> carries(pieces);  // what a piece has of the run that began before it
-  for_each_chunk(r.threads(), pieces, [&](std::uint64_t p, int) {
+  cpu::for_each_chunk(r.threads(), pieces, [&](std::uint64_t p, int) {
     const std::uint64_t end = std::min(nnz, (p + 1) * segment_nonzeros);
     std::uint64_t k = p * segment_nonzeros;
     T carry = 0;

@@ -46,9 +46,9 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
       rank_(options.rank),
       order_(x.dims().size()),
       // One of each mode, and those that an update has in hand.
-      grams_reserved_(context, (order_ + 8) * small_columns(rank_) * small_columns(rank_) * sizeof(double),
-                      "the Gram matrices"),
-      model_reserved_(context, model_bytes(x, rank_), "the model") {
+      grams_counted_(context, (order_ + 8) * small_columns(rank_) * small_columns(rank_) * sizeof(double),
+                     "the Gram matrices"),
+      model_counted_(context, model_bytes(x, rank_), "the model") {
   context_.cancelled = {};
   context_.observer = {};
   const double size = polyad::norm(x, context);

@@ -14,12 +14,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/counted.hpp"
 #include "polyad/cp_als.hpp"
 #include "polyad/kernels.hpp"
 #include "solvers/cp_als/row_pass.hpp"
@@ -37,24 +36,6 @@ struct AlsState {
   bool inner_is_known = false;           // from the first update on
   int next_mode = 0;                     // to be updated
   bool first_sweep = true;
-};
-
-/// Bytes of plain vectors that are counted in a budget as long as this lives.
-class Reserved {
- public:
-  Reserved(const Context& context, std::uint64_t bytes, std::string_view purpose)
-      : budget_(context.memory), bytes_(bytes) {
-    if (budget_) budget_->take(bytes_, purpose);
-  }
-  ~Reserved() {
-    if (budget_) budget_->give_back(bytes_);
-  }
-  Reserved(const Reserved&) = delete;
-  Reserved& operator=(const Reserved&) = delete;
-
- private:
-  std::shared_ptr<MemoryBudget> budget_;
-  std::uint64_t bytes_;
 };
 
 template <class T>
@@ -104,8 +85,8 @@ class Als final : public Solver {
   Context context_;  // without cancellation: a mode is always finished
   std::uint64_t rank_;
   std::size_t order_;
-  Reserved grams_reserved_;
-  Reserved model_reserved_;  // from the beginning: a model that does not fit is said before hours of work
+  Counted grams_counted_;
+  Counted model_counted_;  // from the beginning: a model that does not fit is said before hours of work
   int exponent_ = 0;
   double norm_ = 0;  // of the tensor / 2^exponent
   AlsState<T> state_;

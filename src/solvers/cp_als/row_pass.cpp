@@ -251,24 +251,24 @@ RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context
   const Chunks chunks(rows, columns);
   const std::uint64_t part_size = columns * columns + columns;
   Buffer<double> parts(context, std::max<std::uint64_t>(1, chunks.count) * part_size, "sums over the rows of a factor");
-  cpu::parallel_ranges(
-      context.thread_count(), chunks.count,
-      [&](std::uint64_t first, std::uint64_t last) {
-        std::vector<T> memory(2 * block_rows * columns);
-        std::array<std::uint64_t, block_rows> indices = {};
-        Block<T> block{0, columns, memory.data(), memory.data() + block_rows * columns, indices.data()};
-        for (std::uint64_t c = first; c < last; ++c) {
-          double* gram = parts.data() + c * part_size;
-          for (std::uint64_t i = chunks.begin(c); i < chunks.end(c);) {
-            block.count = 0;
-            i = fill(i, chunks.end(c), block);
-            work(block);
-            add_gram(block, gram);
-            if (with_inner) add_inner(block, gram + columns * columns);
-          }
-        }
-      },
-      1 + (std::uint64_t{1} << 20U) / (chunks.length * columns * columns));  // below 50 us a team does not pay
+  // Below 50 us a thread does not pay. Chunks are handed out one by one: rows of frequent indices lie together, and
+  // those of zeros cost little.
+  const std::uint64_t worth = 1 + rows * columns * columns / (std::uint64_t{1} << 20U);
+  const int threads =
+      static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(context.thread_count()), worth));
+  cpu::for_each_chunk(threads, chunks.count, [&](std::uint64_t c, int) {
+    std::vector<T> memory(2 * block_rows * columns);
+    std::array<std::uint64_t, block_rows> indices = {};
+    Block<T> block{0, columns, memory.data(), memory.data() + block_rows * columns, indices.data()};
+    double* gram = parts.data() + c * part_size;
+    for (std::uint64_t i = chunks.begin(c); i < chunks.end(c);) {
+      block.count = 0;
+      i = fill(i, chunks.end(c), block);
+      work(block);
+      add_gram(block, gram);
+      if (with_inner) add_inner(block, gram + columns * columns);
+    }
+  });
   RowSums sums{Small(rank), std::vector<double>(rank)};
   for (std::uint64_t c = 0; c < chunks.count; ++c) {
     const double* part = parts.data() + c * part_size;
