@@ -40,13 +40,16 @@ Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, st
   };
   auto state = std::make_shared<State>();
   state->factors = random_factors<T>(x.dims, rank, context);
+  state->workspace.keep_products();
   for (int m = 0; m < x.order(); ++m)
     state->out.push_back(std::ranges::count(modes, m) > 0
                              ? FactorMatrix<T>(context, x.dims[static_cast<std::size_t>(m)], rank, "the result")
                              : FactorMatrix<T>());
   return [state, context](Tensor& tensor, int mode, std::string_view kernel) {
-    return mttkrp<T>(tensor, state->factors, mode, state->out[static_cast<std::size_t>(mode)], state->workspace,
-                     context, kernel);
+    KernelChoice choice = mttkrp<T>(tensor, state->factors, mode, state->out[static_cast<std::size_t>(mode)],
+                                    state->workspace, context, kernel);
+    state->workspace.changed(mode);  // as in CP-ALS, where the result becomes the factor of its mode
+    return choice;
   };
 }
 

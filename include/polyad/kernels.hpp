@@ -2,6 +2,7 @@
 /// \file The operations on a tensor in any storage format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,6 +40,23 @@ class Workspace {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   /// Gives everything back.
   void clear() noexcept;
+
+  /// Kernels may from now on keep products of factors from one call to the next: the caller promises that the factors
+  /// it passes are those of the call before but for the modes that it names by `changed`. Without this promise every
+  /// call starts anew.
+  void keep_products();
+  /// Whether that was promised.
+  [[nodiscard]] bool keeps_products() const noexcept;
+  /// The factor of a mode (0-based) will have other numbers than at the last call.
+  void changed(int mode);
+  /// All factors will.
+  void changed();
+
+  /// For kernels: whether the room of a purpose holds what was made from the factors of `modes` as they are now.
+  /// \param maker what tells one tensor and number of columns from another
+  [[nodiscard]] bool holds(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const;
+  /// For kernels: the room of a purpose now holds what was made from them.
+  void set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker);
 
  private:
   struct Rooms;

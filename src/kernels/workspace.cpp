@@ -3,11 +3,29 @@
 #include <map>
 
 #include "polyad/kernels.hpp"
+#include "polyad/types.hpp"
 
 namespace polyad {
 
 struct Workspace::Rooms {
+  /// What a room was made from: the maker, and the versions of the factors (0 for modes that do not matter).
+  struct Origin {
+    std::array<std::uint64_t, 2> maker = {};
+    std::array<std::uint64_t, max_order> versions = {};
+
+    [[nodiscard]] bool operator==(const Origin&) const = default;
+  };
+
   std::map<int, Buffer<std::byte>> by_purpose;
+  bool keeping = false;
+  std::array<std::uint64_t, max_order> versions = {};  // of the factors; counted from 1 when products are kept
+  std::map<int, Origin> origins;                       // of rooms that hold something
+
+  [[nodiscard]] Origin origin(std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const {
+    Origin o{maker, {}};
+    for (const int m : modes) o.versions[static_cast<std::size_t>(m)] = versions[static_cast<std::size_t>(m)];
+    return o;
+  }
 };
 
 Workspace::Workspace() : rooms_(std::make_unique<Rooms>()) {}
@@ -18,6 +36,7 @@ Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 void* Workspace::room(int purpose, std::size_t bytes, const Context& context) {
   Buffer<std::byte>& room = rooms_->by_purpose[purpose];
   if (room.size() < bytes) {
+    rooms_->origins.erase(purpose);
     room = {};  // gives the old memory back first: its content is not kept
     room = Buffer<std::byte>(context, bytes, "the workspace of a kernel");
   }
@@ -38,6 +57,32 @@ std::uint64_t Workspace::bytes() const noexcept {
   return sum;
 }
 
-void Workspace::clear() noexcept { rooms_->by_purpose.clear(); }
+void Workspace::clear() noexcept {
+  rooms_->by_purpose.clear();
+  rooms_->origins.clear();
+}
+
+void Workspace::keep_products() {
+  rooms_->keeping = true;
+  changed();
+}
+
+bool Workspace::keeps_products() const noexcept { return rooms_->keeping; }
+
+void Workspace::changed(int mode) { ++rooms_->versions.at(static_cast<std::size_t>(mode)); }
+
+void Workspace::changed() {
+  for (std::uint64_t& version : rooms_->versions) ++version;
+}
+
+bool Workspace::holds(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const {
+  if (!rooms_->keeping) return false;
+  const auto found = rooms_->origins.find(purpose);
+  return found != rooms_->origins.end() && found->second == rooms_->origin(modes, maker);
+}
+
+void Workspace::set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) {
+  rooms_->origins[purpose] = rooms_->origin(modes, maker);
+}
 
 }  // namespace polyad

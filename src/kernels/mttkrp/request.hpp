@@ -53,7 +53,13 @@ struct MttkrpKernel {
 };
 
 /// What the purposes of a Workspace are.
-enum WorkspacePurpose : int { private_outputs, boundary_rows };
+enum WorkspacePurpose : int {
+  private_outputs,
+  boundary_rows,
+  fibre_products,  ///< sweep: per fibre the sum of value * row of its leaves
+  leaf_table,      ///< sweep: products of the rows of merged leaf modes
+  leaf_sums        ///< sweep: per merged leaf the sum of value * row of its fibre, one for each thread
+};
 
 /// Nanoseconds one thread takes for a row of `rank` columns in a loop over nonzeros, roughly: 1 ns per 16 columns and
 /// factor read. Only the order of kernels matters.

@@ -58,6 +58,7 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   if (size > 0 && options.l2 == 0) exponent_ = std::ilogb(size);
   norm_ = std::ldexp(size, -exponent_);
   mttkrp_.resize(order_);
+  workspace_.keep_products();  // what changes a factor says so
 }
 
 template <class T>
@@ -119,6 +120,7 @@ void Als<T>::update(int mode) {
     throw Error(ErrorKind::input, fmt::format("mode {}: sums of the tensor's values are larger than {} can hold",
                                               mode + 1, name_of(x_.precision())));
   if (options_.l2 == 0) normalise_columns(mode);
+  workspace_.changed(mode);
   dense_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -246,6 +248,7 @@ template <class T>
 void Als<T>::take_best() {
   state_ = std::move(*best_);
   best_.reset();
+  workspace_.changed();
 }
 
 /// lambda times the lengths of the columns: what the weights of the arranged model will be, / 2^exponent.
@@ -381,6 +384,7 @@ void Als<T>::load(const io::StateFile& file) {
   const nlohmann::ordered_json& head = file.head().at("solver");
   truncation_ = head.at("truncation").get<std::string>();
   load_arrays(state_, "", head.at("state"), file);
+  workspace_.changed();
   best_.reset();
   if (head.contains("best")) load_arrays(best_.emplace(), "best ", head.at("best"), file);
 }

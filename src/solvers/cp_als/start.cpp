@@ -31,6 +31,7 @@ void copy_columns(const FactorMatrix<T>& from, std::uint64_t count, bool magnitu
 template <class T>
 void Als<T>::start(std::uint64_t restart) {
   state_ = {};
+  workspace_.changed();
   state_.lambda.assign(rank_, 1.0);
   // Start k of a seed is the only start of seed + k: any of them can be had again by itself.
   Context seeded = context_;
@@ -86,7 +87,7 @@ void Als<T>::start_from_sketch(const Context& context) {
     (void)solve_rows(sketch, eigen.vectors, context_);
     copy_columns(sketch, found, is_nonnegative(mode), state_.factors[m]);
   }
-  workspace_.clear();  // it was of another rank
+  workspace_.clear();  // it was of another rank and of other factors
 }
 
 template void Als<float>::start(std::uint64_t);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "formats/sweep/split.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/distinct.hpp"
+#include "core/row_cost.hpp"
+#include "polyad/matrix.hpp"
+
+namespace polyad {
+
+namespace {
+
+/// Rows of the table of a group of leaves; unset when the group is none: several modes whose product is too large.
+std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
+  std::uint64_t rows = 1;
+  for (const int m : modes) {
+    const std::uint64_t d = std::max<std::uint64_t>(1, x.dims[static_cast<std::size_t>(m)]);
+    if (modes.size() > 1 && rows > most_merged_leaves / d) return 0;
+    rows *= d;
+  }
+  return rows;
+}
+
+/// Nanoseconds of one thread for a sweep.
+double cost_of(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost) {
+  const auto nnz = static_cast<double>(x.nnz());
+  const double row_bytes = static_cast<double>(padded_columns(rank) * bytes_of(x.precision()));
+  const double lines = std::max(1.0, row_bytes / 64);
+  const double fibres = split.fibre_count;
+  const auto table = static_cast<double>(leaf_rows(x, split.leaves));
+  double rows_of_fibre = 0;  // reading one row of each mode of a fibre
+  double rows = 0;
+  for (const int m : split.fibres) {
+    const auto d = static_cast<double>(x.dims[static_cast<std::size_t>(m)]);
+    rows_of_fibre += cost.reading(d * row_bytes, lines);
+    rows += d;
+  }
+  const double others = static_cast<double>(split.fibres.size()) - 1;
+  // Per fibre: its rows but one, which is added to, and what a loop of its own costs.
+  const double per_fibre = rows_of_fibre + 2 * lines + 2;
+  const double gather = nnz * (cost.reading(table * row_bytes, lines) + 0.3) + fibres * per_fibre;
+  const double from_products = fibres * (per_fibre + cost.streaming(row_bytes));
+  const bool keep = worth_keeping(fibres, nnz);
+  const double scatter = nnz * cost.adding(table * row_bytes, lines) + fibres * (rows_of_fibre + 2);
+  const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
+  const double outputs = cost.streaming(4 * (rows + table) * row_bytes);
+  return gather + (keep ? fibres * row_bytes / cost.stream : 0) + others * (keep ? from_products : gather) + scatter +
+         tables + outputs;
+}
+
+}  // namespace
+
+ModeSplit choose_split(const CooTensor& x, std::uint64_t rank, const Context& context) {
+  const int order = x.order();
+  const RowCost cost;
+  ModeSplit best;
+  best.sweep_ns = std::numeric_limits<double>::infinity();
+  for (int first = 0; first < order; ++first)
+    for (int count = 1; count < order; ++count) {
+      ModeSplit split;
+      for (int k = 0; k < order; ++k) (k < count ? split.leaves : split.fibres).push_back((first + k) % order);
+      if (leaf_rows(x, split.leaves) == 0) break;
+      std::ranges::stable_sort(split.fibres, std::ranges::greater{},
+                               [&](int m) { return x.dims[static_cast<std::size_t>(m)]; });
+      // Without counting: no split of this table is cheaper than one whose fibres cost nothing.
+      split.fibre_count = 0;
+      if (cost_of(x, split, rank, cost) >= best.sweep_ns) continue;
+      split.fibre_count = estimate_distinct(x, split.fibres, context);
+      split.sweep_ns = cost_of(x, split, rank, cost);
+      if (split.sweep_ns < best.sweep_ns) best = std::move(split);
+    }
+  return best;
+}
+
+}  // namespace polyad

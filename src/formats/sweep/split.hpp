@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/// \file Which modes of a tensor are leaves and which make fibres.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "polyad/context.hpp"
+#include "polyad/coo_tensor.hpp"
+
+namespace polyad {
+
+/// The modes in two groups. Both follow each other in the cycle 1, 2, ..., N, 1, ...: so a sweep over the modes in turn
+/// changes all factors of one group before it comes to the other.
+struct ModeSplit {
+  std::vector<int>
+      leaves;  ///< one mode, or several short ones merged into one index, the first being its highest digit
+  std::vector<int> fibres;  ///< the others, longest first; the first is the root
+  double fibre_count = 0;   ///< distinct tuples of the fibres' modes, estimated
+  double sweep_ns = 0;      ///< estimated time of MTTKRPs in all modes, in nanoseconds of one thread
+};
+
+/// Indices of merged leaf modes stay below this, so that a leaf takes two bytes.
+inline constexpr std::uint64_t most_merged_leaves = std::uint64_t{1} << 16U;
+
+/// The split whose sweep costs least, by what rows of tables of each size cost (core/row_cost.hpp).
+[[nodiscard]] ModeSplit choose_split(const CooTensor& x, std::uint64_t rank, const Context& context);
+
+/// Whether partial products are worth the memory traffic: with so many fibres per nonzero. Measured with rank 16: 0.18
+/// (nell2) 0.93 of the time without, 0.07 (darpa, enron) 0.65, 0.54 (deli) about the same, 1 (rand) 1.3.
+[[nodiscard]] inline bool worth_keeping(double fibres, double nnz) { return fibres < 0.5 * nnz; }
+
+}  // namespace polyad

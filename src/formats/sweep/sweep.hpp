@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/// \file The format of the sweep engine: fibres of equal length side by side. What it is for and what was measured is
+/// in the README beside it and in docs/design/0005-sweep.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "core/format.hpp"
+#include "formats/sweep/split.hpp"
+
+namespace polyad {
+
+/// Nonzeros sorted by the fibres' modes and cut into chunks; in a chunk the fibres are arranged by their length, so
+/// that loops over fibres of one length have no surprises for the branch predictor. A fibre that is longer than
+/// `longest_fibre`, or that a chunk cuts, is stored as several: nothing that uses it can tell.
+struct Sweep {
+  /// Nonzeros of a chunk, but for the last.
+  static constexpr std::uint64_t chunk_nonzeros = std::uint64_t{1} << 14U;
+  /// Nonzeros of a fibre.
+  static constexpr std::size_t longest_fibre = 48;
+  /// Elements behind the last one that loops may look at, ahead of what they do.
+  static constexpr std::size_t padding = 64;
+
+  using LeafBuffer = std::variant<Buffer<std::uint16_t>, Buffer<std::uint32_t>, Buffer<std::uint64_t>>;
+  /// Fibres of each length in a chunk.
+  using Lengths = std::array<std::uint16_t, longest_fibre>;  // [length - 1]
+
+  /// Indices of the root mode that the nonzeros of a chunk have, the smallest and the largest. They ascend from chunk
+  /// to chunk.
+  struct Roots {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+
+  TensorShape tensor_shape;
+  ModeSplit split;
+  std::uint64_t serial = 0;      ///< different for every one that was built in this process
+  std::uint64_t leaf_rows = 0;   ///< rows of a table indexed by leaves
+  LeafBuffer leaves;             ///< [nnz + padding]
+  ValueBuffer values;            ///< [nnz]
+  std::vector<IndexBuffer> ids;  ///< [mode of split.fibres][fibres + padding]
+  Buffer<Lengths> lengths;       ///< [chunks]
+  Buffer<std::uint64_t> first;   ///< [chunks + 1] the first fibre of each
+  Buffer<Roots> roots;           ///< [chunks]
+
+  [[nodiscard]] static Sweep build(const CooTensor& x, const FormatOptions& options, const Context& context);
+
+  [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::uint64_t chunks() const { return lengths.size(); }
+  [[nodiscard]] std::uint64_t fibres() const { return chunks() == 0 ? 0 : first[chunks()]; }
+  /// Where a mode is among the fibres' modes; unset for a leaf mode.
+  [[nodiscard]] std::optional<int> fibre_position(int mode) const;
+  /// Where a mode is among the leaf modes.
+  [[nodiscard]] std::optional<int> leaf_position(int mode) const;
+
+  template <class Index, class Value>
+  void decode(std::uint64_t first_nonzero, std::size_t count, NonzeroBlock<Index, Value>& block) const;
+};
+
+template <class Index, class Value>
+void Sweep::decode(std::uint64_t first_nonzero, std::size_t count, NonzeroBlock<Index, Value>& block) const {
+  block.index_stride = 1;
+  block.values = typed<Value>(values) + first_nonzero;
+  // Leaves: the digits of the merged index, the last mode's lowest.
+  std::array<Index*, max_order> rooms = {};
+  for (int m = 0; m < tensor_shape.order(); ++m) rooms[static_cast<std::size_t>(m)] = block.index_room(m);
+  std::visit(
+      [&](const auto& stored) {
+        for (std::size_t i = 0; i < count; ++i) {
+          std::uint64_t rest = stored[first_nonzero + i];
+          for (std::size_t l = split.leaves.size(); l-- > 1;) {
+            const auto mode = static_cast<std::size_t>(split.leaves[l]);
+            rooms[mode][i] = static_cast<Index>(rest % tensor_shape.dims[mode]);
+            rest /= tensor_shape.dims[mode];
+          }
+          rooms[static_cast<std::size_t>(split.leaves[0])][i] = static_cast<Index>(rest);
+        }
+      },
+      leaves);
+  // Fibres: from run to run of one length.
+  for (std::uint64_t z = first_nonzero, end = first_nonzero + count; z < end;) {
+    const std::uint64_t chunk = z / chunk_nonzeros;
+    std::uint64_t fibre = first[chunk];
+    std::uint64_t begin = chunk * chunk_nonzeros;  // of the run
+    std::size_t length = 1;
+    for (; z >= begin + lengths[chunk][length - 1] * length; ++length) {
+      begin += lengths[chunk][length - 1] * length;
+      fibre += lengths[chunk][length - 1];
+    }
+    const std::uint64_t run_end = std::min(end, begin + lengths[chunk][length - 1] * length);
+    for (; z < run_end; ++z) {
+      const std::uint64_t f = fibre + (z - begin) / length;
+      for (std::size_t h = 0; h < ids.size(); ++h)
+        rooms[static_cast<std::size_t>(split.fibres[h])][z - first_nonzero] = typed<Index>(ids[h])[f];
+    }
+  }
+}
+
+}  // namespace polyad

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/mttkrp/fibre_loop.hpp"
+
+#include "backends/cpu/simd_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/mttkrp/fibre_loop.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/mttkrp/rows-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyad::HWY_NAMESPACE {
+
+/// Rows are requested this many leaves and fibres ahead; 16 to 32 leaves made no difference, 64 cost 8 %.
+constexpr std::uint64_t leaves_ahead = 32;
+constexpr std::uint64_t fibres_ahead = 8;
+
+/// The product of the rows of N modes (0: as many as there are) of a fibre, all in local variables: a vector store may
+/// alias anything, and what is read through a reference would be loaded again after each.
+template <class T, int C, int N>
+struct FibreRows {
+  static constexpr std::size_t room = N == 0 ? max_order : N;
+  std::array<FibreMode<T>, room> modes;
+  std::uint64_t stride;
+  int count;
+
+  HWY_INLINE FibreRows(const FibreLoop<T>& l, std::uint64_t column)
+      : stride(l.stride), count(N == 0 ? l.input_count : N) {
+    for (int m = 0; m < count; ++m) {
+      modes[static_cast<std::size_t>(m)] = l.inputs[static_cast<std::size_t>(m)];
+      modes[static_cast<std::size_t>(m)].factor += column;
+    }
+  }
+
+  HWY_INLINE const T* row(const FibreMode<T>& mode, std::uint64_t fibre) const {
+    return mode.factor + mode.ids[fibre] * stride;
+  }
+  HWY_INLINE void multiply(std::uint64_t fibre, Cols<T, C>& row_so_far, int from) const {
+    for (int m = from; m < count; ++m) {
+      const FibreMode<T>& mode = modes[static_cast<std::size_t>(m)];
+      if (mode.prefetched) prefetch_row<T, C>(row(mode, fibre + fibres_ahead));
+      row_so_far.times(row(mode, fibre));
+    }
+  }
+  /// this *= all rows
+  HWY_INLINE void multiply(std::uint64_t fibre, Cols<T, C>& row_so_far) const { multiply(fibre, row_so_far, 0); }
+  HWY_INLINE Cols<T, C> product(std::uint64_t fibre) const {
+    if (modes[0].prefetched) prefetch_row<T, C>(row(modes[0], fibre + fibres_ahead));
+    Cols<T, C> p = Cols<T, C>::load(row(modes[0], fibre));
+    multiply(fibre, p, 1);
+    return p;
+  }
+};
+
+/// Whole cache lines that nobody reads soon need not be read before they are written.
+template <class T, int C>
+HWY_INLINE void store_past_cache(const Cols<T, C>& row, T* HWY_RESTRICT to, bool aligned) {
+  if constexpr (C * sizeof(T) % 64 == 0) {
+    if (aligned) {
+      const typename Cols<T, C>::D d;
+      for (int i = 0; i < Cols<T, C>::vectors; ++i) hn::Stream(row.v[i], d, to + i * Cols<T, C>::lanes);
+      return;
+    }
+  }
+  row.store(to);
+}
+
+/// sums(leaf) += x * row, in halves: see Cols::add_to.
+template <class T, int C>
+HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to) {
+  using Row = Cols<T, C>;
+  const typename Row::D d;
+  for (int i = 0; i < Row::vectors; ++i, to += Row::lanes) {
+#if HWY_CAP_GE512
+    if constexpr (Row::lanes * sizeof(T) == 64) {
+      const hn::Half<typename Row::D> half;
+      const auto s = hn::Set(half, x);
+      hn::StoreU(hn::MulAdd(s, hn::LowerHalf(half, row.v[i]), hn::LoadU(half, to)), half, to);
+      T* upper = to + Row::lanes / 2;
+      hn::StoreU(hn::MulAdd(s, hn::UpperHalf(half, row.v[i]), hn::LoadU(half, upper)), half, upper);
+      continue;
+    }
+#endif
+    hn::StoreU(hn::MulAdd(hn::Set(d, x), row.v[i], hn::LoadU(d, to)), d, to);
+  }
+}
+
+template <class T, int C, class Leaf, int N>
+HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& all, const Leaf* leaves,
+                         std::uint64_t column) {
+  using Row = Cols<T, C>;
+  const FibreRows<T, C, N> rows(l, column);
+  const Sink<T> sink = all;
+  const T* values = l.values + chunk.first_nonzero;
+  const Leaf* leaf = leaves + chunk.first_nonzero;
+  const T* table = l.table + column;
+  const std::uint32_t* out_ids = l.output_ids;
+  T* products = l.products == nullptr ? nullptr : l.products + column;
+  const std::uint64_t stride = l.stride;
+  const bool aligned = stride * sizeof(T) % 64 == 0 && reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
+  const bool prefetch_leaves = l.prefetch_leaves;
+  const bool prefetch_output = l.prefetch_output;
+  std::uint64_t fibre = chunk.first_fibre;
+  for (std::size_t length = 1; length <= chunk.lengths.size(); ++length) {
+    const std::uint64_t end = fibre + chunk.lengths[length - 1];
+    for (; fibre < end; ++fibre) {
+      Row sum = Row::zero();
+      if (prefetch_leaves) {
+        for (std::size_t i = 0; i < length; ++i) {
+          prefetch_row<T, C>(table + leaf[i + leaves_ahead] * stride);
+          sum.add_scaled(values[i], table + leaf[i] * stride);
+        }
+      } else {
+        for (std::size_t i = 0; i < length; ++i) sum.add_scaled(values[i], table + leaf[i] * stride);
+      }
+      leaf += length;
+      values += length;
+      if (products != nullptr) store_past_cache<T, C>(sum, products + fibre * stride, aligned);
+      rows.multiply(fibre, sum);
+      if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + out_ids[fibre + fibres_ahead] * stride + column);
+      sum.add_to(sink.at(out_ids[fibre]) + column);
+    }
+  }
+  if (products != nullptr) hwy::FlushStream();
+}
+
+template <class T, int C, int N>
+HWY_NOINLINE void add_kept(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& all,
+                           std::uint64_t column) {
+  const FibreRows<T, C, N> rows(l, column);
+  const Sink<T> sink = all;
+  const T* products = l.products + column;
+  const std::uint32_t* out_ids = l.output_ids;
+  const std::uint64_t stride = l.stride;
+  const bool prefetch_output = l.prefetch_output;
+  for (std::uint64_t fibre = begin; fibre < end; ++fibre) {
+    Cols<T, C> sum = Cols<T, C>::load(products + fibre * stride);
+    rows.multiply(fibre, sum);
+    if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + out_ids[fibre + fibres_ahead] * stride + column);
+    sum.add_to(sink.at(out_ids[fibre]) + column);
+  }
+}
+
+template <class T, int C, class Leaf, int N>
+HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all, const Leaf* leaves,
+                          std::uint64_t column) {
+  const FibreRows<T, C, N> rows(l, column);
+  T* sums = all + column;
+  const T* values = l.values + chunk.first_nonzero;
+  const Leaf* leaf = leaves + chunk.first_nonzero;
+  const std::uint64_t stride = l.stride;
+  const bool prefetch_leaves = l.prefetch_leaves;
+  std::uint64_t fibre = chunk.first_fibre;
+  for (std::size_t length = 1; length <= chunk.lengths.size(); ++length) {
+    const std::uint64_t end = fibre + chunk.lengths[length - 1];
+    for (; fibre < end; ++fibre) {
+      const Cols<T, C> product = rows.product(fibre);
+      if (prefetch_leaves) {
+        for (std::size_t i = 0; i < length; ++i) {
+          prefetch_row_to_write<T, C>(sums + leaf[i + leaves_ahead] * stride);
+          add_scaled_to<T, C>(values[i], product, sums + leaf[i] * stride);
+        }
+      } else {
+        for (std::size_t i = 0; i < length; ++i) add_scaled_to<T, C>(values[i], product, sums + leaf[i] * stride);
+      }
+      leaf += length;
+      values += length;
+    }
+  }
+}
+
+/// Calls f with the number of modes that are multiplied as a constant: 1, 2, or 0 for any other.
+template <class F>
+HWY_INLINE void with_inputs(int count, const F& f) {
+  switch (count) {
+    case 1:
+      return f.template run<1>();
+    case 2:
+      return f.template run<2>();
+    default:
+      return f.template run<0>();
+  }
+}
+
+template <class T, int C>
+struct GatherCall {
+  const FibreLoop<T>& l;
+  const FibreChunk& chunk;
+  const Sink<T>& sink;
+  std::uint64_t column;
+  template <int N>
+  HWY_INLINE void run() const {
+    if (l.short_leaves != nullptr) return gather<T, C, std::uint16_t, N>(l, chunk, sink, l.short_leaves, column);
+    gather<T, C, std::uint32_t, N>(l, chunk, sink, l.leaves, column);
+  }
+};
+
+template <class T, int C>
+struct KeptCall {
+  const FibreLoop<T>& l;
+  std::uint64_t begin;
+  std::uint64_t end;
+  const Sink<T>& sink;
+  std::uint64_t column;
+  template <int N>
+  HWY_INLINE void run() const {
+    add_kept<T, C, N>(l, begin, end, sink, column);
+  }
+};
+
+template <class T, int C>
+struct ScatterCall {
+  const FibreLoop<T>& l;
+  const FibreChunk& chunk;
+  T* sums;
+  std::uint64_t column;
+  template <int N>
+  HWY_INLINE void run() const {
+    if (l.short_leaves != nullptr) return scatter<T, C, std::uint16_t, N>(l, chunk, sums, l.short_leaves, column);
+    scatter<T, C, std::uint32_t, N>(l, chunk, sums, l.leaves, column);
+  }
+};
+
+template <class T>
+struct GatherColumns {
+  const FibreLoop<T>& l;
+  const FibreChunk& chunk;
+  const Sink<T>& sink;
+  template <int C>
+  HWY_INLINE void run(std::uint64_t column) const {
+    with_inputs(l.input_count, GatherCall<T, C>{l, chunk, sink, column});
+  }
+};
+
+template <class T>
+struct KeptColumns {
+  const FibreLoop<T>& l;
+  std::uint64_t begin;
+  std::uint64_t end;
+  const Sink<T>& sink;
+  template <int C>
+  HWY_INLINE void run(std::uint64_t column) const {
+    with_inputs(l.input_count, KeptCall<T, C>{l, begin, end, sink, column});
+  }
+};
+
+template <class T>
+struct ScatterColumns {
+  const FibreLoop<T>& l;
+  const FibreChunk& chunk;
+  T* sums;
+  template <int C>
+  HWY_INLINE void run(std::uint64_t column) const {
+    with_inputs(l.input_count, ScatterCall<T, C>{l, chunk, sums, column});
+  }
+};
+
+/// The digits of a merged index.
+template <class T>
+struct Digits {
+  std::array<std::uint64_t, max_order> at = {};
+
+  HWY_INLINE Digits(const LeafTable<T>& t, std::uint64_t merged) {
+    for (int m = t.modes - 1; m >= 0; --m) {
+      at[static_cast<std::size_t>(m)] = merged % t.lengths[static_cast<std::size_t>(m)];
+      merged /= t.lengths[static_cast<std::size_t>(m)];
+    }
+  }
+};
+
+template <class T>
+struct FillColumns {
+  const LeafTable<T>& t;
+  std::uint64_t begin;
+  std::uint64_t end;
+  T* rows;
+  template <int C>
+  HWY_INLINE void run(std::uint64_t column) const {
+    for (std::uint64_t k = begin; k < end; ++k) {
+      const Digits<T> digits(t, k);
+      Cols<T, C> product = Cols<T, C>::load(t.factors[0] + digits.at[0] * t.stride + column);
+      for (std::size_t m = 1; m < static_cast<std::size_t>(t.modes); ++m)
+        product.times(t.factors[m] + digits.at[m] * t.stride + column);
+      product.store(rows + k * t.stride + column);
+    }
+  }
+};
+
+template <class T>
+struct FoldColumns {
+  const LeafTable<T>& t;
+  const T* sums;
+  std::size_t position;
+  std::uint64_t begin;
+  std::uint64_t end;
+  T* out;
+  template <int C>
+  HWY_INLINE void run(std::uint64_t column) const {
+    std::uint64_t below = 1;  // merged indices that differ only in digits below the position
+    std::uint64_t above = 1;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(t.modes); ++m)
+      (m < position ? above : m > position ? below : above) *= m == position ? 1 : t.lengths[m];
+    for (std::uint64_t i = begin; i < end; ++i) {
+      Cols<T, C> total = Cols<T, C>::zero();
+      for (std::uint64_t a = 0; a < above; ++a)
+        for (std::uint64_t b = 0; b < below; ++b) {
+          const std::uint64_t k = (a * t.lengths[position] + i) * below + b;
+          const Digits<T> digits(t, k);
+          Cols<T, C> term = Cols<T, C>::load(sums + k * t.stride + column);
+          for (std::size_t m = 0; m < static_cast<std::size_t>(t.modes); ++m)
+            if (m != position) term.times(t.factors[m] + digits.at[m] * t.stride + column);
+          total.add(term);
+        }
+      total.store(out + i * t.stride + column);
+    }
+  }
+};
+
+#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                            \
+  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {                    \
+    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, sink});                                               \
+  }                                                                                                              \
+  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) {       \
+    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, sink});                                            \
+  }                                                                                                              \
+  void scatter_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                               \
+    for_column_blocks(l.stride, ScatterColumns<T>{l, chunk, sums});                                              \
+  }                                                                                                              \
+  void fill_##suffix(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {                   \
+    for_column_blocks(t.stride, FillColumns<T>{t, begin, end, rows});                                            \
+  }                                                                                                              \
+  void fold_##suffix(const LeafTable<T>& t, const T* sums, int position, std::uint64_t begin, std::uint64_t end, \
+                     T* out) {                                                                                   \
+    for_column_blocks(t.stride, FoldColumns<T>{t, sums, static_cast<std::size_t>(position), begin, end, out});   \
+  }
+POLYAD_FIBRE_LOOPS(float, f32)
+POLYAD_FIBRE_LOOPS(double, f64)
+#undef POLYAD_FIBRE_LOOPS
+
+}  // namespace polyad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace polyad {
+
+#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                         \
+  HWY_EXPORT(gather_##suffix);                                                                                \
+  HWY_EXPORT(kept_##suffix);                                                                                  \
+  HWY_EXPORT(scatter_##suffix);                                                                               \
+  HWY_EXPORT(fill_##suffix);                                                                                  \
+  HWY_EXPORT(fold_##suffix);                                                                                  \
+  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {                   \
+    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, sink);                                                    \
+  }                                                                                                           \
+  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) {     \
+    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, sink);                                                 \
+  }                                                                                                           \
+  void scatter_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                              \
+    HWY_DYNAMIC_DISPATCH(scatter_##suffix)(l, chunk, sums);                                                   \
+  }                                                                                                           \
+  void fill_table(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {                   \
+    HWY_DYNAMIC_DISPATCH(fill_##suffix)(t, begin, end, rows);                                                 \
+  }                                                                                                           \
+  void fold_table(const LeafTable<T>& t, const T* sums, int position, std::uint64_t begin, std::uint64_t end, \
+                  T* out) {                                                                                   \
+    HWY_DYNAMIC_DISPATCH(fold_##suffix)(t, sums, position, begin, end, out);                                  \
+  }
+POLYAD_FIBRE_LOOPS(float, f32)
+POLYAD_FIBRE_LOOPS(double, f64)
+#undef POLYAD_FIBRE_LOOPS
+
+}  // namespace polyad
+#endif

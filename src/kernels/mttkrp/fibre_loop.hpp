@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+/// \file Loops over fibres that lie side by side by length (formats/sweep).
+///
+///   gather    per fibre f   P(f) = sum of value * table(leaf)      then out(i_n) += P(f) * rows of its other modes
+///   products  per fibre f   out(i_n) += P(f) * rows of its other modes, P kept from a gather
+///   scatter   per fibre f   q = rows of all its modes              then sums(leaf) += value * q
+///
+/// A table of merged leaf modes is made from their factors (fill_table) and summed back to one of them (fold_table).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "kernels/mttkrp/output.hpp"
+#include "polyad/types.hpp"
+
+namespace polyad {
+
+/// One mode of the fibres.
+template <class T>
+struct FibreMode {
+  const std::uint32_t* ids = nullptr;  // [fibres]
+  const T* factor = nullptr;           // [rows][stride]
+  bool prefetched = false;             // the matrix does not stay in the L2 cache by itself
+};
+
+/// Everything a loop needs.
+template <class T>
+struct FibreLoop {
+  const std::uint16_t* short_leaves = nullptr;  // [nnz], or null
+  const std::uint32_t* leaves = nullptr;        // [nnz], or null
+  const T* values = nullptr;                    // [nnz]
+  std::array<FibreMode<T>, max_order> inputs;   // the modes that are multiplied
+  int input_count = 0;
+  const std::uint32_t* output_ids = nullptr;  // [fibres]; not for scatter
+  const T* table = nullptr;                   // gather: [leaf rows][stride]
+  bool prefetch_leaves = false;
+  bool prefetch_output = false;
+  T* products = nullptr;     // [fibres][stride]: gather writes them unless it is null
+  std::uint64_t stride = 0;  // of all matrices
+  std::uint64_t cols = 0;    // <= stride: columns that matter
+};
+
+/// Fibres of one chunk.
+struct FibreChunk {
+  std::span<const std::uint16_t> lengths;  // fibres of each length, from 1 on
+  std::uint64_t first_fibre = 0;
+  std::uint64_t first_nonzero = 0;
+};
+
+void gather_fibres(const FibreLoop<float>& loop, const FibreChunk& chunk, const Sink<float>& sink);
+void gather_fibres(const FibreLoop<double>& loop, const FibreChunk& chunk, const Sink<double>& sink);
+/// Fibres begin .. end.
+void add_products(const FibreLoop<float>& loop, std::uint64_t begin, std::uint64_t end, const Sink<float>& sink);
+void add_products(const FibreLoop<double>& loop, std::uint64_t begin, std::uint64_t end, const Sink<double>& sink);
+/// \param sums [leaf rows][stride]
+void scatter_fibres(const FibreLoop<float>& loop, const FibreChunk& chunk, float* sums);
+void scatter_fibres(const FibreLoop<double>& loop, const FibreChunk& chunk, double* sums);
+
+/// The modes whose indices are the digits of a merged index, the first the highest.
+template <class T>
+struct LeafTable {
+  std::array<const T*, max_order> factors = {};       // [rows of the mode][stride]
+  std::array<std::uint64_t, max_order> lengths = {};  // of the modes
+  int modes = 0;
+  std::uint64_t stride = 0;
+};
+
+/// rows(k) = product over the modes of their rows, for the merged indices begin .. end.
+void fill_table(const LeafTable<float>& table, std::uint64_t begin, std::uint64_t end, float* rows);
+void fill_table(const LeafTable<double>& table, std::uint64_t begin, std::uint64_t end, double* rows);
+/// out(i) = sum over merged indices k whose digit `position` is i of sums(k) * product of the other modes' rows, for i
+/// in begin .. end.
+void fold_table(const LeafTable<float>& table, const float* sums, int position, std::uint64_t begin, std::uint64_t end,
+                float* out);
+void fold_table(const LeafTable<double>& table, const double* sums, int position, std::uint64_t begin,
+                std::uint64_t end, double* out);
+
+}  // namespace polyad
