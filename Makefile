@@ -27,8 +27,9 @@ demo: configure  ## decompose the bundled tensor, print its components, write th
 test: build      ## every test; tests/run unit cli runs parts
 	@tests/run
 
-bench: build     ## the measured ratios of the README
-	@for b in build/bench/*_bench; do echo "$$b"; $$b || exit 1; done
+bench: build     ## the measured ratios of the README, and docs/performance.md
+	@for b in build/bench/io_bench build/bench/sort_bench; do echo "$$b"; $$b || exit 1; done
+	@bench/performance.py
 
 fuzz: deps       ## every reader against mangled files, FUZZ_SECONDS each (60)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} tests/run fuzz

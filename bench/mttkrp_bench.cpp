@@ -3,13 +3,19 @@
 /// hand, no prefetching, no balancing beyond dynamic scheduling. All modes in turn; both in one run, on the same
 /// factors.
 ///
-///   mttkrp_bench FILE [THREADS [f64|f32 [RANK [REPEAT]]]]
+///   mttkrp_bench FILE [THREADS [f64|f32 [RANK [REPEAT [JSON]]]]]
 ///   mttkrp_bench like:nell2:5000000 ...      a generated tensor
+///
+/// The numbers also go to the file JSON. `auto` is what the planner takes; `model` is its estimate, made of rates that
+/// were measured on this machine, over the time measured: the share of the machine's limits that is reached.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <polyad/polyad.hpp>
 #include <string>
@@ -100,7 +106,7 @@ void plain_mttkrp(const PlainTree<T>& t, const std::vector<FactorMatrix<T>>& fac
 }
 
 template <class T, int R>
-void compare(const CooTensor& x, const Context& context, int repeat) {
+void compare(const CooTensor& x, const Context& context, int repeat, const std::string& json) {
   const std::vector<FactorMatrix<T>> factors = random_factors<T>(x.dims, R, context);
   std::vector<FactorMatrix<T>> out;
   for (const std::uint64_t d : x.dims) out.emplace_back(context, d, R);
@@ -118,32 +124,50 @@ void compare(const CooTensor& x, const Context& context, int repeat) {
     }
     plain = median(sweeps);
   }
-  fmt::print("{:<11}{:>11} {:>9} {:>13} {:>12}\n", "", "seconds", "speed-up", "build, sweeps", "bytes / nnz");
+  const Choice choice = choose_format(x, R, context);
+  fmt::print("{:<11}{:>11} {:>9} {:>13} {:>12} {:>7}\n", "", "seconds", "speed-up", "build, sweeps", "bytes / nnz",
+             "model");
   fmt::print("{:<11}{:>11.4f} {:>8.2f}x\n", "plain CSF", plain, 1.0);
-  for (const FormatEntry& format : formats()) {
+  std::vector<std::string> lines;
+  for (const FormatEstimate& estimate : rank_formats(x, R, context)) {
+    if (!estimate.has_kernel) continue;
+    const bool taken = estimate.format == choice.format;
     try {
       Tensor t;
       FormatOptions options;
       options.rank = R;
-      const double build_seconds = seconds([&] { t = build(x, format.name, options, context); });
+      const double build_seconds = seconds([&] { t = build(x, estimate.format, options, context); });
       Workspace workspace;
+      workspace.keep_products();
       std::vector<double> sweeps;
       for (int k = 0; k <= repeat; ++k) {
         const double s = seconds([&] {
-          for (int m = 0; m < x.order(); ++m)
+          for (int m = 0; m < x.order(); ++m) {
             mttkrp<T>(t, std::span<const FactorMatrix<T>>(factors), m, out[static_cast<std::size_t>(m)], workspace,
                       context);
+            workspace.changed(m);  // as in CP-ALS
+          }
         });
         if (k > 0) sweeps.push_back(s);
       }
       const double sweep = median(sweeps);
-      fmt::print("{:<11}{:>11.4f} {:>8.2f}x {:>13.1f} {:>12.1f}\n", format.name, sweep, plain / sweep,
-                 build_seconds / sweep, static_cast<double>(t.bytes()) / static_cast<double>(x.nnz()));
+      const double bytes = static_cast<double>(t.bytes()) / static_cast<double>(x.nnz());
+      fmt::print("{:<11}{:>11.4f} {:>8.2f}x {:>13.1f} {:>12.1f} {:>6.0f}%{}\n", estimate.format, sweep, plain / sweep,
+                 build_seconds / sweep, bytes, 100 * estimate.seconds / sweep, taken ? "  <- auto" : "");
+      lines.push_back(fmt::format(R"({{"format": "{}", "seconds": {}, "speed_up": {}, "build_seconds": {}, )"
+                                  R"("bytes_per_nonzero": {}, "estimated_seconds": {}, "auto": {}}})",
+                                  estimate.format, sweep, plain / sweep, build_seconds, bytes, estimate.seconds,
+                                  taken));
     } catch (const Error& e) {
-      fmt::print("{:<11} {}\n", format.name, e.what());
+      fmt::print("{:<11} {}\n", estimate.format, e.what());
     }
     std::fflush(stdout);
   }
+  if (json.empty()) return;
+  std::string all;
+  for (const std::string& line : lines) all += (all.empty() ? "" : ",\n  ") + line;
+  std::ofstream(json) << fmt::format("{{\"plain_seconds\": {}, \"nnz\": {}, \"order\": {}, \"results\": [\n  {}\n]}}\n",
+                                     plain, x.nnz(), x.order(), all);
 }
 
 CooTensor tensor_of(const std::string& what, Precision precision, const Context& context) {
@@ -171,6 +195,10 @@ int run(int argc, char** argv) {
   const bool f32 = argc > 3 && std::string_view(argv[3]) == "f32";
   const int rank = argc > 4 ? std::atoi(argv[4]) : 16;
   const int repeat = argc > 5 ? std::max(1, std::atoi(argv[5])) : 5;
+  const std::string json = argc > 6 ? argv[6] : "";
+  // Costs of this machine, measured for this run alone.
+  const auto cache = std::filesystem::temp_directory_path() / fmt::format("polyad-bench-{}", getpid());
+  context.cache = cache.string();
   const CooTensor x =
       tensor_of(argc > 1 ? argv[1] : "like:nell2:5000000", f32 ? Precision::f32 : Precision::f64, context);
   if (rank != 16 && rank != 32) throw usage_error("the plain program is compiled for ranks 16 and 32");
@@ -178,10 +206,11 @@ int run(int argc, char** argv) {
   fmt::print("order {}, {} nonzeros, {}, rank {}, {} threads; all modes, median of {}\n", x.order(), x.nnz(),
              f32 ? "f32" : "f64", rank, context.thread_count(), repeat);
   if (f32) {
-    rank == 16 ? compare<float, 16>(x, context, repeat) : compare<float, 32>(x, context, repeat);
+    rank == 16 ? compare<float, 16>(x, context, repeat, json) : compare<float, 32>(x, context, repeat, json);
   } else {
-    rank == 16 ? compare<double, 16>(x, context, repeat) : compare<double, 32>(x, context, repeat);
+    rank == 16 ? compare<double, 16>(x, context, repeat, json) : compare<double, 32>(x, context, repeat, json);
   }
+  std::filesystem::remove_all(cache);
   return 0;
 }
 

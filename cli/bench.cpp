@@ -25,6 +25,7 @@ struct BenchOptions {
   std::string kernels;
   int repeat = 5;
   std::string plot;
+  PlannerFlags planner;
 };
 
 /// Runs the operation once on a mode, with the kernel of that name unless it is empty.
@@ -69,7 +70,7 @@ Operation ttv_operation(const CooTensor& x, const std::vector<int>& modes, const
 
 /// The formats wanted, each once.
 std::vector<std::string> formats_option(const std::string& text, const CooTensor& x, std::uint64_t rank,
-                                        Session& session) {
+                                        const PlannerFlags& planner, Session& session) {
   std::vector<std::string> names;
   const auto add = [&](std::string_view name) {
     if (std::ranges::count(names, name) == 0) names.emplace_back(name);
@@ -79,7 +80,7 @@ std::vector<std::string> formats_option(const std::string& text, const CooTensor
       for (const FormatEntry& f : formats()) add(f.name);
       continue;
     }
-    const Choice choice = format_option(part, {}, x, rank, session);
+    const Choice choice = format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
     if (part == "auto") session.note(fmt::format("auto is {}: {}", choice.format, choice.why));
     add(choice.format);
   }
@@ -272,7 +273,7 @@ void run(const BenchOptions& o, Session& session) {
   report.threads = context.thread_count();
   if (o.operation != "cpd") report.modes = modes_option("--modes", o.modes, x.order());
   set_work(report, x);
-  const std::vector<std::string> names = formats_option(o.formats, x, report.rank, session);
+  const std::vector<std::string> names = formats_option(o.formats, x, report.rank, o.planner, session);
   try {
     report.stream_gbs = session.timed("stream", [&] { return stream_triad_gbs(context); });
   } catch (const Error& e) {
@@ -318,6 +319,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
   command.add_option("--repeat", o->repeat, "timed sweeps over the modes, after one to warm up")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  o->planner.declare(command);
   command.add_option("--plot", o->plot, "also draw the result as an SVG file");
   return [o](Session& session) { run(*o, session); };
 }

@@ -21,6 +21,7 @@ struct CpdOptions {
   SolverFlags solver;
   std::string init = "random";
   std::string transform;
+  PlannerFlags planner;
   std::string output;
   std::string report;
   std::uint64_t top = 5;
@@ -211,6 +212,8 @@ void run(const CpdOptions& o, Session& session) {
     options.initial = &initial;
     if (!o.solver.was_given("rank")) options.rank = initial.rank();
   }
+  // As it lies in its file: it can stay there.
+  const bool as_read = can_stream(x) && x.duplicates_merged && o.transform.empty();
   if (const std::uint64_t merged = session.timed("merge", [&] { return merge_duplicates(x, context); }); merged > 0)
     session.note(fmt::format("{} nonzeros had the coordinate of another: their values were added", merged));
 
@@ -222,14 +225,22 @@ void run(const CpdOptions& o, Session& session) {
     });
   }
 
-  const Choice choice = format_option(options.format, {}, x, options.rank, session);
+  const bool streamed = as_read && (options.format == "stream" ||
+                                    (options.format == "auto" && needs_streaming(x, options.rank, context)));
+  const Choice choice = session.timed(o.planner.tune ? "tune" : "plan", [&] {
+    if (streamed && options.format == "auto")
+      return Choice{"stream", fmt::format("its coordinates ({}) do not fit the memory: they stay in the file",
+                                          readable_bytes(static_cast<std::uint64_t>(coordinate_bytes(x))))};
+    return format_option(options.format, {}, x, options.rank, session, o.planner);
+  });
   FormatOptions format;
   format.rank = options.rank;
-  const auto build_begin = Clock::now();
-  Tensor tensor = session.timed("build", [&] { return build(x, choice.format, format, context); });
-  const double build_seconds = std::chrono::duration<double>(Clock::now() - build_begin).count();
   const std::uint64_t print = options.checkpoint.empty() ? 0 : fingerprint(x, context);
   std::vector<ModeLabels> labels = std::move(x.labels);
+  const auto build_begin = Clock::now();
+  Tensor tensor = session.timed(
+      "build", [&] { return streamed ? stream_of(std::move(x), context) : build(x, choice.format, format, context); });
+  const double build_seconds = std::chrono::duration<double>(Clock::now() - build_begin).count();
   x = {};
 
   session.print("{}: {}, {} nonzeros, {}\n", o.input.file == "-" ? "standard input" : o.input.file,
@@ -282,6 +293,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<CpdOptions>();
   declare_input(command, o->input);
   o->solver.declare(command);
+  o->planner.declare(command);
   command.add_option("--transform", o->transform, transform_help);
   command.add_option("--init", o->init, "start: random, rsvd (a sketch of the tensor), or a model to go on from")
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "kernel_options.hpp"
 #include "session.hpp"
 #include "storage.hpp"
 #include "verb.hpp"
@@ -156,7 +157,7 @@ void describe_formats(const CooTensor& x, const TensorStatistics& s, const InfoO
     if (e.kind() != ErrorKind::limit) throw;
     session.note(fmt::format("the blocks of HiCOO were not counted: {}", e.what()));
   }
-  const Choice choice = choose_format(x, &s, FormatOptions{}.rank, context);
+  const Choice choice = format_option("auto", {}, x, FormatOptions{}.rank, session);
   session.json()["choice"] = {{"format", choice.format}, {"why", choice.why}};
   session.print("  auto would take {}: {}\n", choice.format, choice.why);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 namespace polyad::cli {
 
@@ -39,13 +40,30 @@ std::vector<int> modes_option(std::string_view flag, const std::string& text, in
   return modes;
 }
 
+void PlannerFlags::declare(CLI::App& command) {
+  command.add_flag("--tune", tune,
+                   "auto: build the planner's best three formats, time them, take the fastest and remember it for this "
+                   "tensor");
+  command.add_flag("--lean", lean,
+                   "auto: only formats that are no larger than the coordinates (default: 1.5 times; with --memory: "
+                   "whatever fits)");
+}
+
 Choice format_option(const std::string& name, const std::string& kernel, const CooTensor& x, std::uint64_t rank,
-                     const Session& session) {
+                     const Session& session, const PlannerFlags& flags) {
+  if ((flags.tune || flags.lean) && (name != "auto" || !kernel.empty()))
+    throw usage_error(fmt::format("{} is about how auto chooses; it does not go with {}",
+                                  flags.tune ? "--tune" : "--lean",
+                                  kernel.empty() ? fmt::format("the format {}", name) : "--kernel"));
   for (const KernelEntry& k : kernels())
     if (name == "auto" && k.name == kernel && k.formats != "any")
       return {format_named(split(std::string(k.formats)).back()).name, "the kernel works on it"};
-  if (name == "auto") return choose_format(x, nullptr, rank, session.context());
-  return {format_named(name).name, "asked for"};
+  if (name != "auto") return {format_named(name).name, "asked for"};
+  const double most_size = flags.lean                         ? 1
+                           : session.options().memory.empty() ? usual_size
+                                                              : std::numeric_limits<double>::infinity();
+  return flags.tune ? tune_format(x, rank, session.context(), most_size)
+                    : choose_format(x, rank, session.context(), most_size);
 }
 
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation) {

@@ -2,6 +2,7 @@
 /// \file What the verbs that run kernels share: formats, modes and factors as the command line names them.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <polyad/polyad.hpp>
 #include <string>
@@ -20,10 +21,18 @@ void check_order(const CooTensor& x, const InputOptions& input);
 /// "all" or "1,3": modes of a tensor of that order, from 0; Error (usage) that names the flag.
 [[nodiscard]] std::vector<int> modes_option(std::string_view flag, const std::string& text, int order);
 
+/// What the user asks of the planner.
+struct PlannerFlags {
+  bool tune = false;
+  bool lean = false;
+
+  void declare(CLI::App& command);
+};
+
 /// The format a user named, or the one that is chosen for "auto": one that the wanted kernel works on, if one is
 /// wanted.
 [[nodiscard]] Choice format_option(const std::string& name, const std::string& kernel, const CooTensor& x,
-                                   std::uint64_t rank, const Session& session);
+                                   std::uint64_t rank, const Session& session, const PlannerFlags& flags = {});
 
 /// A kernel of the operation by its name, if one is given; Error (usage) that names those there are.
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation);

@@ -17,6 +17,7 @@ struct MttkrpOptions {
   std::string output;
   std::string format = "auto";
   std::string kernel;
+  PlannerFlags planner;
 };
 
 /// Error unless the model has a row for every index of the tensor.
@@ -49,7 +50,7 @@ void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
   const int mode = mode_option("--mode", o.mode, x.order());
   const std::vector<FactorMatrix<T>> factors = make_factors<T>(o, x, session);
   const std::uint64_t rank = factors[0].cols();
-  const Choice choice = format_option(o.format, o.kernel, x, rank, session);
+  const Choice choice = format_option(o.format, o.kernel, x, rank, session, o.planner);
   FormatOptions options;
   options.mode = mode;
   options.rank = rank;
@@ -110,6 +111,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))
       ->excludes(model);
   command.add_option("--out", o->output, "file for the matrix, a row per line (- for standard output)");
+  o->planner.declare(command);
   command.add_option("--format", o->format, "storage format ('polyad list formats') or auto")->capture_default_str();
   command.add_option("--kernel", o->kernel, "kernel ('polyad list kernels'; default: the cheapest that can)");
   return [o](Session& session) { run(*o, session); };

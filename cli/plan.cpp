@@ -14,18 +14,41 @@ struct PlanOptions {
   InputOptions input;
   SolverFlags solver;
   std::string init = "random";
+  PlannerFlags planner;
 };
 
-Json describe(const MemoryPlan& p) {
-  Json json = {{"format", p.format}};
-  if (!p.refusal.empty()) {
-    json["refused"] = p.refusal;
+/// What is known of a format before it is built.
+struct Planned {
+  FormatEstimate estimate;
+  MemoryPlan memory;
+};
+
+Json describe(const Planned& p) {
+  Json json = {{"format", p.estimate.format}};
+  if (!p.memory.refusal.empty()) {
+    json["refused"] = p.memory.refusal;
     return json;
   }
-  json["bytes"] = p.tensor;
-  json["memory"] = {{"load", p.load}, {"build", p.build}, {"iterate", p.iterate}};
-  json["peak_bytes"] = p.peak();
+  json["seconds"] = p.estimate.seconds;
+  json["build_seconds"] = p.estimate.build_seconds;
+  json["bytes"] = p.memory.tensor;
+  json["kept_bytes"] = static_cast<std::uint64_t>(p.estimate.kept_bytes);
+  json["memory"] = {{"load", p.memory.load}, {"build", p.memory.build}, {"iterate", p.memory.iterate}};
+  json["peak_bytes"] = p.memory.peak();
+  json["fits"] = p.estimate.fits;
+  json["why"] = p.estimate.why;
   return json;
+}
+
+void print_line(const Planned& p, bool chosen, Session& session) {
+  const MemoryPlan& m = p.memory;
+  const std::uint64_t limit = session.context().memory->limit();
+  if (!m.refusal.empty()) return session.print("  {:<10}  {}\n", p.estimate.format, m.refusal);
+  session.print("{} {:<10}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {}{}\n", chosen ? "*" : " ",
+                p.estimate.format, readable_seconds(p.estimate.seconds), readable_seconds(p.estimate.build_seconds),
+                readable_bytes(m.tensor), readable_bytes(m.load), readable_bytes(m.build), readable_bytes(m.iterate),
+                readable_bytes(m.peak()), p.estimate.why,
+                limit > 0 && std::max({m.load, m.build, m.iterate}) > limit ? "; above --memory" : "");
 }
 
 void run(const PlanOptions& o, Session& session) {
@@ -34,42 +57,44 @@ void run(const PlanOptions& o, Session& session) {
   for (const std::string& note : read.report.notes) session.note(note);
   const CooTensor& x = read.tensor;
   check_order(x, o.input);
-  const TensorStatistics s = session.timed("statistics", [&] { return statistics(x, context); });
   CpAlsOptions options = o.solver.options(x.order());
   if (o.init == "rsvd") options.start = CpStart::rsvd;
-  const Choice choice = choose_format(x, &s, options.rank, context);
+  const Choice choice =
+      session.timed("choose", [&] { return format_option("auto", {}, x, options.rank, session, o.planner); });
+  const TensorStatistics s = session.timed("statistics", [&] { return statistics(x, context); });
 
-  std::vector<MemoryPlan> plans;
+  std::vector<Planned> plans;
   session.timed("plan", [&] {
-    for (const FormatEntry& f : formats()) plans.push_back(plan_memory(x, s, f.name, options, context));
+    for (FormatEstimate& e : rank_formats(x, options.rank, context)) {
+      MemoryPlan memory = plan_memory(x, s, e.format, options, context);
+      plans.push_back({std::move(e), std::move(memory)});
+    }
   });
-  std::ranges::stable_sort(plans, {}, [](const MemoryPlan& p) { return std::pair(!p.refusal.empty(), p.peak()); });
+  std::ranges::stable_partition(plans, [](const Planned& p) { return p.memory.refusal.empty(); });
 
   session.print("{}, {} nonzeros, {}, rank {}, {} threads\n", readable_dims(x.dims), readable_count(x.nnz()),
                 name_of(x.precision()), options.rank, context.thread_count());
   session.print("auto takes {}: {}\n\n", choice.format, choice.why);
-  session.print("  {:<10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}\n", "format", "tensor", "loading", "building",
-                "iterating", "peak");
+  session.print("  {:<10}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {}\n", "format", "sweep", "build", "tensor",
+                "loading", "building", "iterating", "peak", "why");
   Json list = Json::array();
-  const std::uint64_t limit = context.memory->limit();
-  for (const MemoryPlan& p : plans) {
+  for (const Planned& p : plans) {
     list.push_back(describe(p));
-    if (!p.refusal.empty()) {
-      session.print("  {:<10}  {}\n", p.format, p.refusal);
-      continue;
-    }
-    session.print("  {:<10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}{}{}\n", p.format, readable_bytes(p.tensor),
-                  readable_bytes(p.load), readable_bytes(p.build), readable_bytes(p.iterate), readable_bytes(p.peak()),
-                  p.format == choice.format ? "  <- auto" : "",
-                  limit > 0 && std::max({p.load, p.build, p.iterate}) > limit ? "  above --memory" : "");
+    print_line(p, p.estimate.format == choice.format, session);
   }
-  session.print("\npeak: the most of the three, and 30 MB and a twentieth for the program itself\n");
-  const auto chosen = std::ranges::find(plans, choice.format, &MemoryPlan::format);
+  session.print(
+      "\nsweep: estimated time of MTTKRPs in all modes in turn; peak: the most of the three, and 30 MB and a twentieth "
+      "for the program itself\n");
+  const auto chosen = std::ranges::find(plans, choice.format, [](const Planned& p) { return p.estimate.format; });
   session.json() = {{"dims", x.dims},
                     {"nnz", x.nnz()},
                     {"precision", name_of(x.precision())},
                     {"rank", options.rank},
-                    {"choice", {{"format", choice.format}, {"why", choice.why}, {"peak_bytes", chosen->peak()}}},
+                    {"choice",
+                     {{"format", choice.format},
+                      {"why", choice.why},
+                      {"seconds", chosen->estimate.seconds},
+                      {"peak_bytes", chosen->memory.peak()}}},
                     {"formats", std::move(list)}};
 }
 
@@ -81,12 +106,13 @@ std::function<void(Session&)> declare(CLI::App& command) {
   command.add_option("--init", o->init, "start: random, or rsvd, which needs more memory")
       ->check(CLI::IsMember({"random", "rsvd"}))
       ->capture_default_str();
+  o->planner.declare(command);
   return [o](Session& session) { run(*o, session); };
 }
 
 }  // namespace
 
-const Verb plan_verb = {"plan", "the memory a decomposition will need in each format, without running it",
+const Verb plan_verb = {"plan", "the time and memory a decomposition will need in each format, without running it",
                         "polyad plan ratings.tns.gz --rank 16", declare};
 
 }  // namespace polyad::cli

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -23,6 +24,18 @@ std::uint64_t peak_rss_bytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// Where measurements of this machine are kept: $POLYAD_CACHE (empty: nowhere), else the user's folder for caches.
+std::string cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : std::string(value);
+  };
+  if (std::getenv("POLYAD_CACHE") != nullptr) return variable("POLYAD_CACHE");
+  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/polyad";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/polyad";
+  return {};
 }
 
 /// Memory of the machine, or of the container if that is less; 0 when unknown.
@@ -144,6 +157,7 @@ Session::Session(const CommonOptions& options) : options_(options) {
   context_.threads = options.threads;
   context_.seed = options.seed;
   context_.deterministic = options.deterministic;
+  context_.cache = cache_folder();
   // Without a limit of the user's the machine's own: a sentence is better than the kernel's out-of-memory killer.
   context_.memory = std::make_shared<MemoryBudget>(options.memory.empty() ? machine_memory() / 10 * 9
                                                                           : size_option("--memory", options.memory));

@@ -54,6 +54,9 @@ struct Context {
   bool deterministic = false;
   /// Counts memory and enforces the limit.
   std::shared_ptr<MemoryBudget> memory = std::make_shared<MemoryBudget>();
+  /// Folder where measurements of this machine are kept (row costs, tuned formats); empty: nothing is measured for
+  /// planning or remembered, and the costs of a reference machine are taken.
+  std::string cache;
   /// Called now and then by long operations, on any thread but never on two at once; may be empty.
   std::function<void(const Progress&)> observer;
   /// Asked now and then by long operations, perhaps by several threads at once; returning true makes them throw Error

@@ -87,7 +87,8 @@ std::vector<std::string> write(const CooTensor& x, const std::string& path, cons
 /// Writes a model with its labels: a directory with `model.ktensor`, `lambda.mat`, `mode1.mat` ..., `mode1.labels` ...
 /// (a label per line; \\, \n and \r stand for backslashes and line breaks) and `summary.json`, which has the names of
 /// the modes. When the path ends in `.npz`, one NumPy archive with the arrays `lambda`, `mode1`, ..., `mode1_labels`,
-/// ..., `mode_names`; when it ends in `.json` (perhaps `.gz` or `.zst` behind it), one file
+/// ..., `mode_names`; when it ends in `.ktensor` (perhaps `.gz` or `.zst` behind it), that file alone, without labels;
+/// when it ends in `.json` (perhaps `.gz` or `.zst` behind it), one file
 /// {"weights": [..], "factors": [[[..], ..], ..], "modes": [{"name": "..", "labels": ["..", ..]}, ..]}. Every number
 /// and label reads back to the same bytes.
 void write(const CpModel& model, const std::string& path, const Context& context = {});

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-/// \file Which storage format to take when nobody says.
+/// \file Which storage format to take when nobody says, and what each would cost.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
@@ -20,12 +21,47 @@ struct Choice {
   std::string why;          ///< a sentence without its full stop
 };
 
-/// The format that `--format auto` takes for MTTKRPs in all modes. The rule: csf-all where nonzeros share fibres (their
-/// work is done once per fibre), else alto (one copy, any mode); of these the first that is in this build and whose
-/// predicted bytes fit what is left of the context's memory; else coo.
-/// \param statistics of x when the caller has them; null: they are computed
-[[nodiscard]] Choice choose_format(const CooTensor& x, const TensorStatistics* statistics, std::uint64_t rank,
-                                   const Context& context = {});
+/// What a format is expected to take for MTTKRPs in all modes in turn, without building it.
+struct FormatEstimate {
+  std::string_view format;     ///< its name in the registry
+  double seconds = 0;          ///< of one sweep over the modes
+  double build_seconds = 0;    ///< from coordinates
+  double bytes = 0;            ///< of its arrays
+  double kept_bytes = 0;       ///< that kernels keep between modes, if the memory allows it
+  bool has_kernel = true;      ///< false: only generic kernels work on it, and its bytes are those of coordinates
+  bool deterministic = false;  ///< kernels of its own give the same bits for any number of threads
+  bool fits = true;            ///< into what is left of the context's memory, with the factors
+  std::string why;             ///< what the time is made of
+};
+
+/// The estimate of one format.
+[[nodiscard]] FormatEstimate estimate_format(const CooTensor& x, std::string_view format, std::uint64_t rank,
+                                             const Context& context = {});
+
+/// All formats that can be compared, those that fit first, the fastest first. Estimates come from passes over the
+/// nonzeros that count nothing exactly (about 1 ns a nonzero each) and from what rows cost on this machine, measured
+/// once and kept in Context::cache.
+[[nodiscard]] std::vector<FormatEstimate> rank_formats(const CooTensor& x, std::uint64_t rank,
+                                                       const Context& context = {});
+
+/// How large a format may be when the planner chooses, as a multiple of coordinates with 32-bit indices.
+inline constexpr double usual_size = 1.5;
+
+/// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else the
+/// first of rank_formats. Either way one that fits the memory and is no larger than `most_size` times the coordinates.
+[[nodiscard]] Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
+                                   double most_size = usual_size);
+
+/// Whether not even coordinates fit what the context allows beside the factors.
+[[nodiscard]] bool needs_streaming(const CooTensor& x, std::uint64_t rank, const Context& context);
+
+/// Builds the best few of rank_formats, runs MTTKRPs in all modes on each and takes the fastest; the answer is kept in
+/// Context::cache for choose_format. \param candidates how many to build, one after the other
+[[nodiscard]] Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
+                                 double most_size = usual_size, int candidates = 3);
+
+/// Bytes of coordinates with 32-bit indices (64-bit where dims need them): what most_size is a multiple of.
+[[nodiscard]] double coordinate_bytes(const CooTensor& x);
 
 /// What a format's formulas predict for a tensor in all modes, in bytes; unset when it cannot hold it here.
 [[nodiscard]] std::optional<double> predicted_bytes(const CooTensor& x, const TensorStatistics& statistics,

@@ -13,6 +13,9 @@ namespace polyad {
 /// "512 B", "4.20 MB", "1.05 GB": decimal units, three digits.
 [[nodiscard]] std::string readable_bytes(std::uint64_t bytes);
 
+/// "1.25 s", "12.3 ms", "850 us".
+[[nodiscard]] std::string readable_seconds(double seconds);
+
 /// "12,345,678".
 [[nodiscard]] std::string readable_count(std::uint64_t n);
 

@@ -92,6 +92,14 @@ class Tensor {
 [[nodiscard]] Tensor build(const CooTensor& x, std::string_view format, const FormatOptions& options = {},
                            const Context& context = {});
 
+/// A tensor whose coordinates stay where they are (format "stream"): arrays that are views of a `.ptn` file (read()),
+/// as they were read, nothing having changed them. They are read from the file in windows, two for each thread at a
+/// time, so the tensor may be larger than the memory.
+[[nodiscard]] Tensor stream_of(CooTensor&& x, const Context& context = {});
+
+/// Whether stream_of can take it: all its arrays are views.
+[[nodiscard]] bool can_stream(const CooTensor& x);
+
 /// What the format's formula predicts for one structure (options.mode for a mode-specific format), without building it.
 [[nodiscard]] StoragePrediction predict_storage(const CooTensor& x, const TensorStatistics& statistics,
                                                 std::string_view format, const FormatOptions& options = {},

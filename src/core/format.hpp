@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/estimate.hpp"
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
 #include "polyad/registry.hpp"
@@ -175,6 +176,8 @@ struct FormatClass {
   std::unique_ptr<TensorBody> (*build)(const CooTensor& x, const FormatOptions& options, const Context& context);
   StoragePrediction (*predict)(const CooTensor& x, const TensorStatistics& statistics, const FormatOptions& options,
                                const Context& context);
+  /// What the planner compares; null: nothing but the generic kernel works on it.
+  SweepEstimate (*estimate)(const EstimateRequest& request) = nullptr;
 };
 
 /// Wraps a built struct; for the `build` of a FormatClass.

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
+#include "core/estimate.hpp"
+#include "core/format.hpp"
+#include "core/tuned.hpp"
 #include "polyad/error.hpp"
 #include "polyad/matrix.hpp"
 #include "polyad/registry.hpp"
@@ -33,49 +37,136 @@ std::optional<double> predicted_bytes(const CooTensor& x, const TensorStatistics
   return bytes;
 }
 
-Choice choose_format(const CooTensor& x, const TensorStatistics* statistics_of_x, std::uint64_t rank,
-                     const Context& context) {
-  if (x.order() < 2) return {"coo", "formats need at least 2 modes"};
-  std::optional<TensorStatistics> own;
-  if (statistics_of_x == nullptr) own = statistics(x, context);
-  const TensorStatistics& s = own ? *own : *statistics_of_x;
+namespace {
 
-  // CSF does R multiplications per nonzero and R per fibre, a loop over nonzeros (N-1) R per nonzero. With 2 nonzeros
-  // per fibre CSF's work is at most 3/4 of that for N = 3, and it reads each output row once.
-  constexpr double enough = 2;
-  double longest = 0;
-  for (const ModeStatistics& m : s.modes) longest = std::max(longest, m.fibres.mean);
-  const std::string fibres = fmt::format("{:.1f} nonzeros per fibre in the best mode", longest);
+/// Tensors below this are planned with the costs of the reference machine: measuring would take longer than they do.
+constexpr std::uint64_t worth_measuring = std::uint64_t{1} << 20U;
 
-  struct Candidate {
-    std::string_view format;
-    std::string why;
-  };
-  std::vector<Candidate> candidates;
-  if (longest >= enough) candidates.push_back({"csf-all", fibres + ": the work of a fibre is done once"});
-  candidates.push_back({"alto", longest >= enough ? "one copy for all modes"
-                                                  : fibres + ": too few to share work; one copy for all modes"});
-  const std::uint64_t limit = context.memory ? context.memory->limit() : 0;
-  const std::uint64_t used = context.memory ? context.memory->used() : 0;
-  // Factors and the model made of them.
+/// Factors, and the model made of them.
+double model_bytes(const CooTensor& x, std::uint64_t rank) {
   double rows = 0;
   for (const std::uint64_t d : x.dims) rows += static_cast<double>(d);
-  const double row_bytes = static_cast<double>(padded_columns(rank) * bytes_of(x.precision()) + rank * sizeof(double));
-  const auto model = static_cast<std::uint64_t>(std::min(rows * row_bytes, 1e18));
-  std::string passed_over;
-  for (const Candidate& c : candidates) {
-    const auto all = formats();
-    const auto entry = std::ranges::find(all, c.format, &FormatEntry::name);
-    if (entry == all.end()) continue;
-    const std::optional<double> bytes = predicted_bytes(x, s, *entry, rank, context);
-    const std::uint64_t needed =
-        bytes ? static_cast<std::uint64_t>(*bytes) + std::max(sort_bytes_per_nonzero * x.nnz(), model) + used : 0;
-    if (bytes && (limit == 0 || needed <= limit)) return {entry->name, c.why + passed_over};
-    passed_over +=
-        bytes ? fmt::format("; {} would take {} more than the memory allows", c.format, readable_bytes(needed - limit))
-              : fmt::format("; {} cannot hold this tensor here", c.format);
+  return rows * static_cast<double>(padded_columns(rank) * bytes_of(x.precision()) + rank * sizeof(double));
+}
+
+/// A format that nothing but the generic kernels works on: decoded to coordinates block by block.
+SweepEstimate estimate_generic(const EstimateRequest& q) {
+  SweepEstimate e;
+  e.ns = nonzero_loops_ns(q, 4, 1, true);
+  e.build_ns = 30 * q.sample.nnz() * q.sample.order();
+  e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
+  e.why = "no MTTKRP kernel of its own: decoded block by block";
+  return e;
+}
+
+}  // namespace
+
+namespace {
+
+/// Estimates formats of one tensor: what they ask about it is found out once.
+class Estimator {
+ public:
+  Estimator(const CooTensor& x, std::uint64_t rank, const Context& context,
+            double most_bytes = std::numeric_limits<double>::infinity())
+      : sample_(x, context),
+        cost_(RowCost::of_machine(context, x.nnz() >= worth_measuring)),
+        request_{sample_, rank, cost_, most_bytes},
+        context_(context) {}
+
+  [[nodiscard]] FormatEstimate of(const FormatClass& format) const {
+    const SweepEstimate e = format.estimate ? format.estimate(request_) : estimate_generic(request_);
+    const int threads = context_.thread_count();
+    FormatEstimate f{.format = format.entry.name,
+                     .seconds = e.ns * 1e-9 / threads,
+                     .build_seconds = e.build_ns * 1e-9 / threads,
+                     .bytes = e.bytes,
+                     .kept_bytes = e.kept,
+                     .has_kernel = format.estimate != nullptr,
+                     .deterministic = e.deterministic,
+                     .fits = true,
+                     .why = e.why};
+    if (context_.deterministic && !e.deterministic) {
+      f.seconds = e.ns * 1e-9 * 1.5;
+      f.why += "; here every thread reads all nonzeros, to give the same bits for any number of them";
+    }
+    const double limit = context_.memory ? static_cast<double>(context_.memory->limit()) : 0;
+    if (limit == 0) return f;
+    const double sort = format.entry.name == "coo" ? 0 : static_cast<double>(sort_bytes_per_nonzero) * sample_.nnz();
+    // Estimates of bytes are a few percent off.
+    const double needed = 1.05 * e.bytes + std::max(sort, model_bytes(sample_.tensor(), request_.rank)) +
+                          static_cast<double>(context_.memory->used());
+    if (needed <= limit) return f;
+    f.fits = false;
+    f.why = fmt::format("would take {} more than the memory allows",
+                        readable_bytes(static_cast<std::uint64_t>(needed - limit)));
+    return f;
   }
-  return {"coo", fibres + (passed_over.empty() ? "; this build has no other format to take" : passed_over)};
+
+ private:
+  TensorSample sample_;
+  RowCost cost_;
+  EstimateRequest request_;
+  const Context& context_;
+};
+
+const FormatClass& class_named(std::string_view name) {
+  const FormatEntry& entry = format_named(name);
+  return **std::ranges::find(format_classes(), entry.name, [](const FormatClass* f) { return f->entry.name; });
+}
+
+}  // namespace
+
+FormatEstimate estimate_format(const CooTensor& x, std::string_view format, std::uint64_t rank,
+                               const Context& context) {
+  return Estimator(x, rank, context).of(class_named(format));
+}
+
+std::vector<FormatEstimate> rank_formats(const CooTensor& x, std::uint64_t rank, const Context& context) {
+  const Estimator estimator(x, rank, context);
+  std::vector<FormatEstimate> all;
+  for (const FormatClass* format : format_classes()) all.push_back(estimator.of(*format));
+  std::ranges::stable_sort(all, {}, [](const FormatEstimate& f) { return std::pair(!f.fits, f.seconds); });
+  return all;
+}
+
+double coordinate_bytes(const CooTensor& x) {
+  return static_cast<double>(x.nnz()) *
+         static_cast<double>(x.dims.size() * bytes_of(width_for(x.dims)) + bytes_of(x.precision()));
+}
+
+bool needs_streaming(const CooTensor& x, std::uint64_t rank, const Context& context) {
+  const double limit = context.memory ? static_cast<double>(context.memory->limit()) : 0;
+  if (limit == 0) return false;
+  return coordinate_bytes(x) + model_bytes(x, rank) + static_cast<double>(context.memory->used()) > limit;
+}
+
+Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
+  if (x.order() < 2) return {"coo", "formats need at least 2 modes"};
+  // Estimates of bytes, and the ends of arrays, are a few percent off.
+  const double most_bytes = 1.02 * most_size * coordinate_bytes(x) + 4096;
+  const Estimator estimator(x, rank, context, most_bytes);
+  const auto is_small = [&](const FormatEstimate& f) { return f.bytes <= most_bytes; };
+  if (std::optional<Choice> tuned = tuned_format(x, rank, context)) {
+    const FormatEstimate f = estimator.of(class_named(tuned->format));
+    if (f.fits && is_small(f)) return *std::move(tuned);
+  }
+  std::vector<FormatEstimate> good;
+  std::string passed_over;
+  for (const FormatClass* format : format_classes()) {
+    FormatEstimate f = estimator.of(*format);
+    if (!f.has_kernel || !is_small(f) || (context.deterministic && !f.deterministic)) continue;
+    if (f.fits) {
+      good.push_back(std::move(f));
+    } else if (passed_over.empty()) {
+      passed_over = fmt::format("; {} {}", f.format, f.why);
+    }
+  }
+  if (good.empty()) return {"coo", "nothing else fits the memory" + passed_over};
+  std::ranges::stable_sort(good, {}, &FormatEstimate::seconds);
+  std::string why = good[0].why;
+  if (good.size() > 1)
+    why += fmt::format("; {:.1f} times as fast as {} by estimate", good[1].seconds / good[0].seconds, good[1].format);
+  return {good[0].format, why + passed_over};
 }
 
 }  // namespace polyad

@@ -2,9 +2,12 @@
 /// \file What it costs to read or add to a row somewhere in a table, by the size of the table: where it lies decides.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
+
+#include "polyad/context.hpp"
 
 namespace polyad {
 
@@ -13,20 +16,39 @@ namespace polyad {
 struct RowCost {
   static constexpr int sizes = 6;
   /// Bytes of the tables.
-  static constexpr std::array<double, sizes> table = {16e3, 512e3, 2e6, 4e6, 16e6, 256e6};
+  static constexpr std::array<double, sizes> table = {16e3, 512e3, 2e6, 4e6, 16e6, 128e6};
   /// Two cores of a Zen 4 server: L1, L2, L3, L3, the edge of L3, DRAM.
   std::array<double, sizes> read = {0.7, 1.1, 1.2, 1.4, 3.4, 9.6};
   std::array<double, sizes> add = {1.5, 1.7, 1.8, 2.1, 5.0, 10.0};
   /// Bytes a nanosecond that one thread streams.
   double stream = 15;
 
+  /// Measured on this machine with the context's threads, in about a tenth of a second (kernels/row_cost.cpp).
+  [[nodiscard]] static RowCost measured(const Context& context);
+  /// Those measured before on this machine, from the context's cache; measured now and remembered when there are none
+  /// and `may_measure`; else (and where memory is short) those of the reference machine.
+  [[nodiscard]] static RowCost of_machine(const Context& context, bool may_measure);
+
   /// A row of `line` cache lines out of a table of `bytes`.
   [[nodiscard]] double reading(double bytes, double lines) const { return lines * at(read, bytes); }
   [[nodiscard]] double adding(double bytes, double lines) const { return lines * at(add, bytes); }
+  /// The same among other work; every `reuse`-th time from where the table lies, else from the first cache. What comes
+  /// from the caches overlaps with what else there is to do; what comes from memory does not.
+  [[nodiscard]] double reading_among(double bytes, double lines, double reuse = 1) const {
+    return overlapped(reading(bytes, lines), reading(0, lines), lines, reuse);
+  }
+  [[nodiscard]] double adding_among(double bytes, double lines, double reuse = 1) const {
+    return 0.7 * overlapped(adding(bytes, lines), adding(0, lines), lines, reuse);
+  }
   /// So many bytes one after the other.
   [[nodiscard]] double streaming(double bytes) const { return bytes / stream; }
 
  private:
+  [[nodiscard]] static double overlapped(double there, double near, double lines, double reuse) {
+    const double mean = near + (there - near) / reuse;
+    const double cached = 1.4 * lines;
+    return 0.75 * std::min(mean, cached) + std::max(0.0, mean - cached);
+  }
   [[nodiscard]] static double at(const std::array<double, sizes>& costs, double bytes) {
     if (bytes <= table[0]) return costs[0];
     for (std::size_t i = 1; i < table.size(); ++i) {

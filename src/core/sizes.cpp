@@ -21,6 +21,17 @@ std::string readable_bytes(std::uint64_t bytes) {
   return fmt::format("{:.{}f} {}", x, x < 9.995 ? 2 : x < 99.95 ? 1 : 0, units[u]);
 }
 
+std::string readable_seconds(double seconds) {
+  static constexpr std::string_view units[] = {"s", "ms", "us", "ns"};
+  double x = seconds;
+  std::size_t u = 0;
+  while (x > 0 && x < 0.9995 && u + 1 < std::size(units)) {
+    x *= 1000;
+    ++u;
+  }
+  return fmt::format("{:.{}f} {}", x, x < 9.995 ? 2 : x < 99.95 ? 1 : 0, units[u]);
+}
+
 std::string readable_count(std::uint64_t n) {
   std::string text = fmt::to_string(n);
   for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');

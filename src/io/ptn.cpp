@@ -2,6 +2,8 @@
 #include "io/ptn.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -70,6 +72,8 @@ PtnFile::PtnFile(InputStream& input, const Context& context) : name_(input.name(
     const auto file = std::make_shared<MappedFile>(input.path());
     bytes_ = {file->data(), file->size()};
     owner_ = file;
+    const std::uint64_t limit = context.memory ? context.memory->limit() : 0;
+    larger_than_memory_ = limit > 0 && file->size() > limit;
   } else {
     const auto buffer = read_whole(input, context);
     bytes_ = buffer->span();
@@ -79,6 +83,15 @@ PtnFile::PtnFile(InputStream& input, const Context& context) : name_(input.name(
 }
 
 void PtnFile::refuse(std::string_view sentence) const { throw file_error(name_, 0, sentence); }
+
+void PtnFile::release(const std::byte* data, std::uint64_t bytes) const {
+  if (!larger_than_memory_) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(data + bytes) / page * page;
+  // Nobody has changed them yet, so they are the file's and come back when somebody looks.
+  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
 
 void PtnFile::check_padding() const {
   std::uint64_t end = head_.head_bytes;
@@ -100,9 +113,18 @@ void PtnFile::check_known(const Context& context) const {
     modes.push_back({data_of(s), s.width});
   }
   const bool strictly = head_.duplicates_merged && modes.size() == head_.dims.size();
-  if (const auto k = ptn::first_out_of_order(modes, head_.nnz, strictly, context.thread_count()))
-    refuse(fmt::format("says that its nonzeros are sorted{} but nonzero {} does not come after the one before it",
-                       strictly ? " without duplicates" : "", *k + 1));
+  // In parts when pages have to be let go, each from the last nonzero of the one before on.
+  const std::uint64_t part = larger_than_memory_ ? std::uint64_t{1} << 20U : std::max<std::uint64_t>(1, head_.nnz);
+  for (std::uint64_t begin = 0; begin < head_.nnz; begin += part) {
+    const std::uint64_t from = begin == 0 ? 0 : begin - 1;
+    const std::uint64_t end = std::min(head_.nnz, begin + part);
+    std::vector<NumberArray> some;
+    for (const NumberArray& m : modes) some.push_back(m.from(from));
+    if (const auto k = ptn::first_out_of_order(some, end - from, strictly, context.thread_count()))
+      refuse(fmt::format("says that its nonzeros are sorted{} but nonzero {} does not come after the one before it",
+                         strictly ? " without duplicates" : "", from + *k + 1));
+    for (const NumberArray& m : some) release(m.data, (end - from) * m.width);
+  }
 }
 
 void PtnFile::run(std::span<const Task> tasks, std::string_view phase, const Context& context) const {
@@ -128,7 +150,7 @@ void PtnFile::run(std::span<const Task> tasks, std::string_view phase, const Con
       if (const auto i = ptn::first_not_finite(data, s.width, n))
         refuse(fmt::format("the value of nonzero {} is not a finite number", first + *i + 1));
     }
-    if (task.to == nullptr) return;
+    if (task.to == nullptr) return release(data, chunk.bytes);
     std::byte* to = task.to + first * task.to_width;
     if (s.kind == Kind::indices) {
       ptn::convert_numbers({data, s.width}, n, to, task.to_width);

@@ -44,6 +44,8 @@ class PtnFile {
 
   [[nodiscard]] const std::byte* data_of(const ptn::Section& s) const noexcept { return bytes_.data() + s.offset; }
   [[noreturn]] void refuse(std::string_view sentence) const;
+  /// Lets go of the pages of a part that is done with, when the file is larger than the memory limit.
+  void release(const std::byte* data, std::uint64_t bytes) const;
   void check_padding() const;
   void check_known(const Context& context) const;
   void for_each_label(int mode, const std::function<void(std::string_view)>& use) const;
@@ -55,6 +57,7 @@ class PtnFile {
   std::shared_ptr<const void> owner_;
   std::span<std::byte> bytes_;  // kept by owner_
   ptn::Head head_;
+  bool larger_than_memory_ = false;  // mapped, and larger than the limit: parts that are done with are let go
 };
 
 /// Opens a file ("-": standard input) and verifies all of it; see PtnFile::verify.

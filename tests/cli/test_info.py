@@ -47,8 +47,7 @@ def choice():
         check(found["format"] in FORMATS and len(found["why"]) > 10, f"{file}: choice", found)
         taken = run("mttkrp", file, "--mode", 1, "--rank", 16, "--json", "-").json
         equal((taken["format"], taken["format_why"]), (found["format"], found["why"]), f"{file}: auto takes the same")
-    if {"csf-all", "alto"} <= set(FORMATS):
-        equal(run("info", "dense.ptn", "--json", "-").json["choice"]["format"], "csf-all", "long fibres: csf-all")
+    equal(run("info", "dense.ptn", "--json", "-").json["choice"]["format"], "sweep", "long fibres: sweep")
 
 
 def page():

@@ -88,6 +88,18 @@ StoragePrediction predict_alto(const CooTensor& x, const TensorStatistics&, cons
   return p;
 }
 
+SweepEstimate estimate_alto(const EstimateRequest& q) {
+  SweepEstimate e;
+  const double reuse = reuse_along_line(q.sample);
+  e.ns = nonzero_loops_ns(q, 0.6, reuse, true);
+  e.build_ns = 30 * q.sample.nnz();
+  const double key = alto_layout(q.sample.tensor().dims).bits() <= 64 ? 8 : 16;
+  e.bytes = q.sample.nnz() * (key + q.value_bytes());
+  e.why = fmt::format("one pass per mode along a line; {:.1f} nonzeros per block of side 32 share rows",
+                      q.sample.nonzeros_per_block());
+  return e;
+}
+
 }  // namespace
 
 extern const FormatClass alto_format;
@@ -98,6 +110,7 @@ const FormatClass alto_format = {{{"alto", "one linearised index per nonzero, al
                                  [](const CooTensor& x, const FormatOptions& options, const Context& context) {
                                    return erased(alto_format, options, Alto::build(x, options, context));
                                  },
-                                 predict_alto};
+                                 predict_alto,
+                                 estimate_alto};
 
 }  // namespace polyad

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "formats/b_csf/b_csf.hpp"
 
+#include "formats/csf/csf.hpp"
+
 #include <algorithm>
 
 #include "backends/cpu/threads.hpp"
@@ -91,6 +93,13 @@ const FormatClass b_csf_format = {
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(b_csf_format, options, BCsf::build(x, options, context));
     },
-    predict};
+    predict,
+    [](const EstimateRequest& q) {
+      SweepEstimate e = estimate_csf_all(q);
+      e.ns *= 1.03;
+      e.build_ns = 35 * q.sample.nnz() * q.sample.order();
+      e.why = "as csf-all, long fibres split";
+      return e;
+    }};
 
 }  // namespace polyad

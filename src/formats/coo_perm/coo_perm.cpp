@@ -94,6 +94,21 @@ std::uint64_t CooPerm::bytes() const {
   return sum;
 }
 
+namespace {
+
+SweepEstimate estimate_coo_perm(const EstimateRequest& q) {
+  SweepEstimate e;
+  // A nonzero lies anywhere: its indices and its value are as many cache lines, though neighbours share some.
+  e.ns = nonzero_loops_ns(q, 7, 1, false);
+  e.build_ns = 25 * q.sample.nnz() * q.sample.order();
+  e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes() + 4 * q.sample.order());
+  e.deterministic = true;
+  e.why = "one pass per mode in its order, through a permutation";
+  return e;
+}
+
+}  // namespace
+
 extern const FormatClass coo_perm_format;
 const FormatClass coo_perm_format = {
     {{"coo-perm", "coordinates and, per mode, the permutation that sorts them by it"},
@@ -110,6 +125,7 @@ const FormatClass coo_perm_format = {
       p.bytes += positions * (x.nnz() <= std::numeric_limits<std::uint32_t>::max() ? 4 : 8);
       p.formula = "2*N*nnz";
       return p;
-    }};
+    },
+    estimate_coo_perm};
 
 }  // namespace polyad

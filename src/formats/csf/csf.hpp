@@ -41,4 +41,7 @@ struct Csf {
   }
 };
 
+/// What one tree per mode would take; B-CSF and HB-CSF differ little from it.
+[[nodiscard]] SweepEstimate estimate_csf_all(const EstimateRequest& request);
+
 }  // namespace polyad

@@ -108,6 +108,15 @@ const FormatClass f_coo_format = {
                   8 * (chunks * static_cast<double>(words_per_chunk) + std::ceil(chunks / 64) + chunks),
               "nnz*((N-1)*32 + 1 + 1/chunk)/32",
               {}};
+    },
+    [](const EstimateRequest& q) {
+      SweepEstimate e;
+      e.ns = nonzero_loops_ns(q, 1.2, 1, false);
+      e.build_ns = 30 * q.sample.nnz() * q.sample.order();
+      e.bytes = q.sample.nnz() * q.sample.order() * (q.index_bytes() * (q.sample.order() - 1) + q.value_bytes() + 0.2);
+      e.deterministic = true;
+      e.why = "one copy per mode, sorted by it: sums stay in registers";
+      return e;
     }};
 
 }  // namespace polyad

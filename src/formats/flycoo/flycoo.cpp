@@ -190,6 +190,18 @@ const FormatClass flycoo_format = {
               static_cast<double>(bytes),
               "2*nnz*(N*log2(nnz/g) + sum log2(dims) + value bits)/32",
               {}};
+    },
+    [](const EstimateRequest& q) {
+      SweepEstimate e;
+      // What ALTO does, and every nonzero is written again in each mode.
+      e.ns = nonzero_loops_ns(q, 2.0, reuse_along_line(q.sample), true);
+      e.build_ns = 40 * q.sample.nnz();
+      e.bytes =
+          2 * q.sample.nnz() *
+          static_cast<double>(bytes_of_nonzero(layout_for(q.sample.tensor().dims), q.sample.tensor().precision()));
+      e.deterministic = true;
+      e.why = "one pass per mode that also writes the nonzeros in the order of the next";
+      return e;
     }};
 
 }  // namespace polyad

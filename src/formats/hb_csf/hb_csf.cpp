@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "formats/hb_csf/hb_csf.hpp"
 
+#include "formats/csf/csf.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -225,6 +227,13 @@ const FormatClass hb_csf_format = {
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(hb_csf_format, options, HbCsf::build(x, options, context));
     },
-    predict};
+    predict,
+    [](const EstimateRequest& q) {
+      SweepEstimate e = estimate_csf_all(q);
+      e.ns *= 1.04;
+      e.build_ns = 40 * q.sample.nnz() * q.sample.order();
+      e.why = "as csf-all, sparse slices as coordinates";
+      return e;
+    }};
 
 }  // namespace polyad

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "formats/hicoo/hicoo.hpp"
 
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "backends/cpu/threads.hpp"
@@ -221,6 +223,19 @@ StoragePrediction predict_hicoo(const CooTensor& x, const TensorStatistics&, con
   return p;
 }
 
+SweepEstimate estimate_hicoo(const EstimateRequest& q) {
+  SweepEstimate e;
+  const double per_block = q.sample.nonzeros_per_block();
+  const double order = q.sample.order();
+  // Every block has its own loop and its own rows to start from.
+  e.ns = nonzero_loops_ns(q, 0.7, reuse_along_line(q.sample), true) + 5 * order * q.sample.nnz() / per_block;
+  e.build_ns = 45 * q.sample.nnz();
+  e.bytes = q.sample.nnz() * (order + q.value_bytes() + (8 + order * q.index_bytes()) / per_block);
+  e.deterministic = true;
+  e.why = fmt::format("one pass per mode in blocks of {:.1f} nonzeros", per_block);
+  return e;
+}
+
 }  // namespace
 
 extern const FormatClass hicoo_format;
@@ -232,6 +247,7 @@ const FormatClass hicoo_format = {
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(hicoo_format, options, Hicoo::build(x, options, context));
     },
-    predict_hicoo};
+    predict_hicoo,
+    estimate_hicoo};
 
 }  // namespace polyad

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/distinct.hpp"
 #include "core/row_cost.hpp"
 #include "polyad/matrix.hpp"
 
@@ -23,8 +22,9 @@ std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
   return rows;
 }
 
-/// Nanoseconds of one thread for a sweep.
-double cost_of(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost) {
+}  // namespace
+
+double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost) {
   const auto nnz = static_cast<double>(x.nnz());
   const double row_bytes = static_cast<double>(padded_columns(rank) * bytes_of(x.precision()));
   const double lines = std::max(1.0, row_bytes / 64);
@@ -34,41 +34,40 @@ double cost_of(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, c
   double rows = 0;
   for (const int m : split.fibres) {
     const auto d = static_cast<double>(x.dims[static_cast<std::size_t>(m)]);
-    rows_of_fibre += cost.reading(d * row_bytes, lines);
+    rows_of_fibre += cost.reading_among(d * row_bytes, lines);
     rows += d;
   }
   const double others = static_cast<double>(split.fibres.size()) - 1;
   // Per fibre: its rows but one, which is added to, and what a loop of its own costs.
-  const double per_fibre = rows_of_fibre + 2 * lines + 2;
-  const double gather = nnz * (cost.reading(table * row_bytes, lines) + 0.3) + fibres * per_fibre;
+  const double per_fibre = rows_of_fibre + lines + 1.5;
+  const double gather = nnz * (cost.reading_among(table * row_bytes, lines) + 0.3) + fibres * per_fibre;
   const double from_products = fibres * (per_fibre + cost.streaming(row_bytes));
   const bool keep = worth_keeping(fibres, nnz);
-  const double scatter = nnz * cost.adding(table * row_bytes, lines) + fibres * (rows_of_fibre + 2);
+  const double scatter =
+      nnz * (0.3 + 1.3 * cost.adding_among(table * row_bytes, lines)) + fibres * (rows_of_fibre + 1.5);
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
-  const double outputs = cost.streaming(4 * (rows + table) * row_bytes);
-  return gather + (keep ? fibres * row_bytes / cost.stream : 0) + others * (keep ? from_products : gather) + scatter +
+  const double outputs = cost.streaming(1.5 * (rows + table) * row_bytes);
+  return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + others * (keep ? from_products : gather) + scatter +
          tables + outputs;
 }
 
-}  // namespace
-
-ModeSplit choose_split(const CooTensor& x, std::uint64_t rank, const Context& context) {
+ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, const RowCost& cost) {
+  const CooTensor& x = sample.tensor();
   const int order = x.order();
-  const RowCost cost;
   ModeSplit best;
   best.sweep_ns = std::numeric_limits<double>::infinity();
-  for (int first = 0; first < order; ++first)
-    for (int count = 1; count < order; ++count) {
+  // Many leaves first: their fibres have few modes, and tuples of more modes are at least as many.
+  for (int count = order - 1; count >= 1; --count)
+    for (int first = 0; first < order; ++first) {
       ModeSplit split;
       for (int k = 0; k < order; ++k) (k < count ? split.leaves : split.fibres).push_back((first + k) % order);
-      if (leaf_rows(x, split.leaves) == 0) break;
+      if (leaf_rows(x, split.leaves) == 0) continue;
       std::ranges::stable_sort(split.fibres, std::ranges::greater{},
                                [&](int m) { return x.dims[static_cast<std::size_t>(m)]; });
-      // Without counting: no split of this table is cheaper than one whose fibres cost nothing.
-      split.fibre_count = 0;
-      if (cost_of(x, split, rank, cost) >= best.sweep_ns) continue;
-      split.fibre_count = estimate_distinct(x, split.fibres, context);
-      split.sweep_ns = cost_of(x, split, rank, cost);
+      split.fibre_count = sample.at_least(split.fibres);
+      if (sweep_ns(x, split, rank, cost) >= best.sweep_ns) continue;
+      split.fibre_count = sample.distinct(split.fibres);
+      split.sweep_ns = sweep_ns(x, split, rank, cost);
       if (split.sweep_ns < best.sweep_ns) best = std::move(split);
     }
   return best;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "polyad/context.hpp"
-#include "polyad/coo_tensor.hpp"
+#include "core/row_cost.hpp"
+#include "core/tensor_sample.hpp"
 
 namespace polyad {
 
@@ -23,8 +23,11 @@ struct ModeSplit {
 /// Indices of merged leaf modes stay below this, so that a leaf takes two bytes.
 inline constexpr std::uint64_t most_merged_leaves = std::uint64_t{1} << 16U;
 
+/// Nanoseconds of one thread for MTTKRPs in all modes in turn with this split.
+[[nodiscard]] double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost);
+
 /// The split whose sweep costs least, by what rows of tables of each size cost (core/row_cost.hpp).
-[[nodiscard]] ModeSplit choose_split(const CooTensor& x, std::uint64_t rank, const Context& context);
+[[nodiscard]] ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, const RowCost& cost = {});
 
 /// Whether partial products are worth the memory traffic: with so many fibres per nonzero. Measured with rank 16: 0.18
 /// (nell2) 0.93 of the time without, 0.07 (darpa, enron) 0.65, 0.54 (deli) about the same, 1 (rand) 1.3.

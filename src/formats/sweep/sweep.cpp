@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "formats/sweep/sweep.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -132,7 +134,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
   Sweep s;
   s.tensor_shape = shape_of(x);
   s.serial = next_serial();
-  s.split = choose_split(x, options.rank, context);
+  s.split = choose_split(TensorSample(x, context), options.rank);
   std::vector<int> order = s.split.fibres;
   order.insert(order.end(), s.split.leaves.begin(), s.split.leaves.end());
   s.leaf_rows = 1;
@@ -174,9 +176,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
 
 namespace {
 
-StoragePrediction predict_sweep(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
-                                const Context& context) {
-  const ModeSplit split = choose_split(x, options.rank, context);
+StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
   std::uint64_t rows = 1;
   for (const int m : split.leaves) rows *= x.dims[static_cast<std::size_t>(m)];
   const auto nnz = static_cast<double>(x.nnz());
@@ -195,6 +195,38 @@ StoragePrediction predict_sweep(const CooTensor& x, const TensorStatistics&, con
   return p;
 }
 
+StoragePrediction predict_sweep(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
+                                const Context& context) {
+  return storage_of(x, choose_split(TensorSample(x, context), options.rank));
+}
+
+/// "modes 3+4"
+std::string listed(const std::vector<int>& modes) {
+  std::string text = modes.size() == 1 ? "mode " : "modes ";
+  for (std::size_t k = 0; k < modes.size(); ++k) text += fmt::format("{}{}", k == 0 ? "" : "+", modes[k] + 1);
+  return text;
+}
+
+SweepEstimate estimate_sweep(const EstimateRequest& q) {
+  // What is built is chosen by fixed costs, so that it does not depend on measurements.
+  const ModeSplit split = choose_split(q.sample, q.rank);
+  SweepEstimate e;
+  e.ns = sweep_ns(q.sample.tensor(), split, q.rank, q.cost);
+  e.build_ns = 35 * q.sample.nnz();
+  const StoragePrediction storage = storage_of(q.sample.tensor(), split);
+  e.bytes = storage.bytes;
+  const bool keeps = split.fibres.size() > 1 && worth_keeping(split.fibre_count, q.sample.nnz());
+  e.kept = keeps ? split.fibre_count * q.row_bytes() : 0;
+  if (split.leaves.size() > 1) {  // a table of products, sums for each thread
+    double rows = 1;
+    for (const int m : split.leaves) rows *= q.sample.dim(m);
+    e.kept += rows * q.row_bytes() * (1 + q.sample.context().thread_count());
+  }
+  e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}", listed(split.leaves),
+                      q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums per fibre kept" : "");
+  return e;
+}
+
 }  // namespace
 
 extern const FormatClass sweep_format;
@@ -206,6 +238,7 @@ const FormatClass sweep_format = {
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(sweep_format, options, Sweep::build(x, options, context));
     },
-    predict_sweep};
+    predict_sweep,
+    estimate_sweep};
 
 }  // namespace polyad

@@ -151,7 +151,7 @@ template <class Release>
 CpAlsResult build_and_solve(const CooTensor& x, const CpAlsOptions& options, const Context& context,
                             const Release& release) {
   check(options, x.dims);
-  const Choice choice = options.format == "auto" ? choose_format(x, nullptr, options.rank, context)
+  const Choice choice = options.format == "auto" ? choose_format(x, options.rank, context)
                                                  : Choice{format_named(options.format).name, "asked for"};
   FormatOptions format;
   format.rank = options.rank;

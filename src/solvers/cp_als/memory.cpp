@@ -20,7 +20,11 @@ MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, s
   MemoryPlan plan;
   const FormatEntry& entry = format_named(format);
   plan.format = entry.name;
-  const std::optional<double> bytes = predicted_bytes(x, statistics, entry, options.rank, context);
+  const FormatEstimate estimate = estimate_format(x, format, options.rank, context);
+  // What kernels were written for was estimated in passing; the estimate is a few percent off.
+  const std::optional<double> bytes = estimate.has_kernel
+                                          ? std::optional(1.05 * estimate.bytes)
+                                          : predicted_bytes(x, statistics, entry, options.rank, context);
   if (!bytes) {
     plan.refusal = fmt::format("{} cannot hold this tensor here", entry.name);
     return plan;
@@ -54,7 +58,11 @@ MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, s
   plan.tensor = whole(*bytes);
   plan.load = whole(x.duplicates_merged ? coordinates : 2 * coordinates + sort);
   plan.build = whole(coordinates + *bytes + sort);
+  // Products that kernels keep from mode to mode, unless the limit forbids it.
+  const double kept = estimate.kept_bytes;
   plan.iterate = whole(*bytes + (states * rows + nonnegative) * row_of(options.rank) + copies + sketch + small + model);
+  const std::uint64_t limit = context.memory ? context.memory->limit() : 0;
+  if (limit == 0 || plan.iterate + whole(kept) <= limit) plan.iterate += whole(kept);
   return plan;
 }
 

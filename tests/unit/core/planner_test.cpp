@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <polyad/polyad.hpp>
+
+#include "../scratch.hpp"
 
 namespace polyad {
 namespace {
@@ -16,18 +20,92 @@ CooTensor with_fibres(const std::vector<std::uint64_t>& dims, std::uint64_t nnz)
   return generate(options);
 }
 
-TEST(Planner, TakesWhatIsRegisteredAndFits) {
-  const CooTensor dense = with_fibres({20, 30, 40}, 12000);
-  const CooTensor sparse = with_fibres({2000, 3000, 4000}, 12000);
-  EXPECT_EQ(choose_format(dense, nullptr, 16).format, registered("csf-all") ? "csf-all"
-                                                      : registered("alto")  ? "alto"
-                                                                            : "coo");
-  EXPECT_EQ(choose_format(sparse, nullptr, 16).format, registered("alto") ? "alto" : "coo");
-  const TensorStatistics s = statistics(dense);
-  EXPECT_EQ(choose_format(dense, &s, 16).why, choose_format(dense, nullptr, 16).why);
+CooTensor like_nell2(std::uint64_t nnz) {
+  GenerateOptions options = std::ranges::find(presets(), "nell2", &Preset::name)->options;
+  options.nnz = nnz;
+  return generate(options);
+}
+
+TEST(Planner, RanksAllFormatsAndSaysWhy) {
+  const CooTensor x = with_fibres({200, 300, 400}, 120000);
+  const std::vector<FormatEstimate> ranking = rank_formats(x, 16);
+  ASSERT_EQ(ranking.size(), formats().size());
+  for (std::size_t k = 0; k < ranking.size(); ++k) {
+    const FormatEstimate& e = ranking[k];
+    EXPECT_TRUE(registered(e.format));
+    EXPECT_TRUE(e.fits) << e.format;
+    EXPECT_GT(e.seconds, 0) << e.format;
+    EXPECT_GT(e.bytes, 0) << e.format;
+    EXPECT_FALSE(e.why.empty()) << e.format;
+    if (k > 0) {
+      EXPECT_LE(ranking[k - 1].seconds, e.seconds) << e.format;
+    }
+    const FormatEstimate alone = estimate_format(x, e.format, 16);
+    EXPECT_EQ(alone.seconds, e.seconds) << e.format;
+  }
+  const double any_size = 1e9;
+  EXPECT_EQ(choose_format(x, 16, {}, any_size).format, ranking[0].format);
+  // The usual size: no copy per mode.
+  const Choice usual = choose_format(x, 16);
+  EXPECT_LE(build(x, usual.format).bytes(), usual_size * coordinate_bytes(x) + 4096);
+  EXPECT_LE(build(x, choose_format(x, 16, {}, 1.0).format).bytes(), coordinate_bytes(x) + 4096);
+}
+
+TEST(Planner, TakesTheSweepWhereFibresAreLongAndAltoWhereTheyAreSingle) {
+  EXPECT_EQ(choose_format(like_nell2(300000), 16).format, "sweep");
+  EXPECT_EQ(choose_format(with_fibres({30000, 40000, 50000}, 300000), 16).format, "alto");
+}
+
+TEST(Planner, TakesCoordinatesWhereNothingElseFits) {
   Context context;
   context.memory = std::make_shared<MemoryBudget>(1000);
-  EXPECT_EQ(choose_format(dense, &s, 16, context).format, "coo");
+  const CooTensor x = with_fibres({20, 30, 40}, 12000);
+  const Choice choice = choose_format(x, 16, context);
+  EXPECT_EQ(choice.format, "coo");
+  EXPECT_FALSE(choice.why.empty());
+}
+
+TEST(Planner, DeterministicRunsTakeWhatPromisesTheSameBits) {
+  Context context;
+  context.deterministic = true;
+  context.threads = 8;
+  EXPECT_NE(choose_format(like_nell2(100000), 16, context).format, "sweep");
+}
+
+TEST(Planner, RemembersWhatTuningFound) {
+  const test::Scratch folder;
+  Context context;
+  context.cache = folder.path("cache");
+  const CooTensor x = with_fibres({200, 300, 400}, 20000);
+  const Choice before = choose_format(x, 8, context);
+  const Choice tuned = tune_format(x, 8, context);
+  EXPECT_NE(tuned.why.find("measured on this machine"), std::string::npos) << tuned.why;
+  const Choice after = choose_format(x, 8, context);
+  EXPECT_EQ(after.format, tuned.format);
+  EXPECT_EQ(after.why, tuned.why);
+  EXPECT_EQ(choose_format(x, 9, context).why.find("measured on this machine"), std::string::npos) << "another rank";
+  // A damaged cache is no cache.
+  std::ofstream(folder.path("cache/tuned.json")) << "{\"a";
+  std::ofstream(folder.path("cache/machine.json")) << "[1]";
+  EXPECT_EQ(choose_format(x, 8, context).format, before.format);
+}
+
+TEST(Planner, MeasuresTheMachineOnceForLargeTensors) {
+  const test::Scratch folder;
+  Context context;
+  context.threads = 2;
+  context.cache = folder.path("");
+  (void)choose_format(with_fibres({200, 300, 400}, 20000), 8, context);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("machine.json"))) << "too small to be worth it";
+  const CooTensor large = with_fibres({2000, 3000, 4000}, 1100000);
+  (void)choose_format(large, 8, context);
+  ASSERT_TRUE(std::filesystem::exists(folder.path("machine.json")));
+  const auto written = std::filesystem::last_write_time(folder.path("machine.json"));
+  const double first = rank_formats(large, 8, context)[0].seconds;
+  EXPECT_EQ(rank_formats(large, 8, context)[0].seconds, first);
+  EXPECT_EQ(std::filesystem::last_write_time(folder.path("machine.json")), written);
+  context.cache = "/proc/no-such-folder";  // cannot be written: planned all the same
+  EXPECT_GT(rank_formats(large, 8, context)[0].seconds, 0);
 }
 
 TEST(Planner, CsfIsCsfAll) {

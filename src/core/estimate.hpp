@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/// \file What a format is asked before it is built: the time of MTTKRPs in all modes in turn, and its size. The model
+/// counts rows: where a row lies decides what reading it or adding to it costs (RowCost), and how near nonzeros are to
+/// each other decides how often it has to come from there. docs/design/0006-planner.md has the formulas beside
+/// measurements.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "core/row_cost.hpp"
+#include "core/tensor_sample.hpp"
+#include "polyad/matrix.hpp"
+
+namespace polyad {
+
+/// The question.
+struct EstimateRequest {
+  const TensorSample& sample;
+  std::uint64_t rank = 16;
+  const RowCost& cost;
+  /// Formats that are certainly larger need not be estimated: they may answer with that size alone.
+  double most_bytes = std::numeric_limits<double>::infinity();
+
+  [[nodiscard]] double row_bytes() const {
+    return static_cast<double>(padded_columns(rank) * bytes_of(sample.tensor().precision()));
+  }
+  [[nodiscard]] double lines() const { return std::max(1.0, row_bytes() / 64); }
+  [[nodiscard]] double value_bytes() const { return static_cast<double>(bytes_of(sample.tensor().precision())); }
+  [[nodiscard]] double index_bytes() const { return static_cast<double>(bytes_of(width_for(sample.tensor().dims))); }
+
+  /// Reading a row of a mode's factor among other work (RowCost::reading_among).
+  [[nodiscard]] double reading(int mode, double reuse = 1) const {
+    return cost.reading_among(sample.dim(mode) * row_bytes(), lines(), reuse);
+  }
+  /// Adding to a row of its output.
+  [[nodiscard]] double adding(int mode, double reuse = 1) const {
+    return cost.adding_among(sample.dim(mode) * row_bytes(), lines(), reuse);
+  }
+};
+
+/// The answer.
+struct SweepEstimate {
+  double ns = 0;               ///< MTTKRPs in all modes in turn, nanoseconds of one thread
+  double build_ns = 0;         ///< building it from coordinates, nanoseconds of one thread
+  double bytes = 0;            ///< of its arrays for all modes
+  double kept = 0;             ///< bytes that its kernels keep between calls beside outputs
+  bool deterministic = false;  ///< its kernels give the same bits for any number of threads in every mode
+  std::string why;             ///< what the time is made of
+};
+
+/// A loop over nonzeros for every mode: one row read for every other mode, one added to.
+/// \param overhead nanoseconds of a nonzero beside its rows
+/// \param reuse nonzeros in a row that share a row
+/// \param adds false: nonzeros are sorted by the output mode and sums stay in registers
+[[nodiscard]] inline double nonzero_loops_ns(const EstimateRequest& q, double overhead, double reuse, bool adds) {
+  double sum = 0;
+  for (int n = 0; n < q.sample.order(); ++n) {
+    double row = overhead + (adds ? q.adding(n, reuse) : 0.3 * q.lines());
+    for (int m = 0; m < q.sample.order(); ++m)
+      if (m != n) row += q.reading(m, reuse);
+    sum += row;
+  }
+  return sum * q.sample.nnz();
+}
+
+/// How often a row is used again soon where nonzeros follow a line through the tensor (ALTO, Morton order).
+[[nodiscard]] inline double reuse_along_line(const TensorSample& sample) {
+  return std::cbrt(std::max(1.0, sample.nonzeros_per_block()));
+}
+
+}  // namespace polyad

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "core/tuned.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/cache_file.hpp"
+#include "polyad/cp_als.hpp"
+
+namespace polyad {
+
+namespace {
+
+constexpr std::string_view file = "tuned.json";
+
+std::string key_of(const CooTensor& x, std::uint64_t rank, const Context& context) {
+  return fmt::format("{:016x}, rank {}, {}{}, {}", fingerprint(x, context), rank, name_of(x.precision()),
+                     context.deterministic ? ", deterministic" : "", machine_name(context));
+}
+
+}  // namespace
+
+std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, const Context& context) {
+  const nlohmann::json all = read_cache(context, file);
+  if (all.empty()) return std::nullopt;
+  const auto found = all.find(key_of(x, rank, context));
+  if (found == all.end() || !found->is_object() || !found->contains("format") || !(*found)["format"].is_string())
+    return std::nullopt;
+  const auto name = (*found)["format"].get<std::string>();
+  const auto known = formats();
+  const auto entry = std::ranges::find(known, name, &FormatEntry::name);
+  if (entry == known.end()) return std::nullopt;
+  return Choice{entry->name, found->value("why", "measured before on this machine")};
+}
+
+Choice remember_tuned(const CooTensor& x, std::uint64_t rank, const std::vector<TunedFormat>& found,
+                      const Context& context) {
+  std::string why = "measured on this machine:";
+  for (const TunedFormat& f : found)
+    why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
+  remember(context, file, key_of(x, rank, context), {{"format", found.front().format}, {"why", why}});
+  return {found.front().format, std::move(why)};
+}
+
+}  // namespace polyad

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+/// \file Formats that were measured to be the best for a tensor on this machine.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "polyad/planner.hpp"
+
+namespace polyad {
+
+/// What was found for this tensor, rank and precision on this machine; unset when nothing was or it is not in this
+/// build.
+[[nodiscard]] std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, const Context& context);
+
+/// A format and the seconds its sweep took.
+struct TunedFormat {
+  std::string_view format;
+  double seconds = 0;
+};
+
+/// Keeps it for tuned_format; the fastest first. Returns what tuned_format will say.
+Choice remember_tuned(const CooTensor& x, std::uint64_t rank, const std::vector<TunedFormat>& found,
+                      const Context& context);
+
+}  // namespace polyad

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/// \file Tuning: the planner's best few formats, built and timed.
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "core/tuned.hpp"
+#include "polyad/error.hpp"
+#include "polyad/factors.hpp"
+#include "polyad/kernels.hpp"
+#include "polyad/planner.hpp"
+
+namespace polyad {
+
+namespace {
+
+/// The fastest of a few sweeps over all modes, after one to warm up.
+template <class T>
+double seconds_of_sweep(Tensor& x, std::uint64_t rank, const Context& context) {
+  const std::vector<FactorMatrix<T>> factors = random_factors<T>(x.dims(), rank, context);
+  std::vector<FactorMatrix<T>> out;
+  for (const std::uint64_t d : x.dims()) out.emplace_back(context, d, rank);
+  Workspace workspace;
+  workspace.keep_products();
+  constexpr int sweeps = 4;
+  double best = std::numeric_limits<double>::infinity();
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int mode = 0; mode < x.order(); ++mode) {
+      context.report({"tuning", static_cast<std::uint64_t>(sweep), sweeps, "sweeps"});
+      (void)mttkrp<T>(x, factors, mode, out[static_cast<std::size_t>(mode)], workspace, context);
+      workspace.changed(mode);
+    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (sweep > 0) best = std::min(best, seconds);
+  }
+  return best;
+}
+
+}  // namespace
+
+Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size, int candidates) {
+  if (x.order() < 2) return choose_format(x, rank, context, most_size);
+  std::vector<TunedFormat> found;
+  FormatOptions options;
+  options.rank = rank;
+  for (const FormatEstimate& candidate : rank_formats(x, rank, context)) {
+    if (!candidate.fits || static_cast<int>(found.size()) == candidates) break;
+    if (candidate.bytes > most_size * coordinate_bytes(x)) continue;
+    try {
+      Tensor tensor = build(x, candidate.format, options, context);
+      found.push_back({candidate.format, x.precision() == Precision::f32
+                                             ? seconds_of_sweep<float>(tensor, rank, context)
+                                             : seconds_of_sweep<double>(tensor, rank, context)});
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::limit) throw;  // it does not fit after all
+    }
+  }
+  if (found.empty()) return choose_format(x, rank, context, most_size);
+  std::ranges::stable_sort(found, {}, &TunedFormat::seconds);
+  return remember_tuned(x, rank, found, context);
+}
+
+}  // namespace polyad

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/// \file The sweep engine: its layout, and products that are kept from one mode to the next.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <polyad/polyad.hpp>
+
+#include "core/tensor_sample.hpp"
+#include "formats/sweep/sweep.hpp"
+#include "oracle/kernel_oracle.hpp"
+
+namespace polyad {
+namespace {
+
+CooTensor integers(const std::vector<std::uint64_t>& dims, std::uint64_t nnz, double burst,
+                   const std::vector<double>& widths = {}) {
+  GenerateOptions options;
+  options.dims = dims;
+  options.nnz = nnz;
+  options.burst = burst;
+  options.widths = widths;
+  CooTensor x = generate(options);
+  auto& values = std::get<Buffer<double>>(x.values);
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) values[k] = static_cast<double>(k % 7) - 3;
+  return x;
+}
+
+/// Whole numbers: sums are exact in any order.
+std::vector<FactorMatrix<double>> integer_factors(const CooTensor& x, std::uint64_t rank, std::uint64_t salt) {
+  std::vector<FactorMatrix<double>> factors;
+  for (std::size_t m = 0; m < x.dims.size(); ++m) {
+    factors.emplace_back(Context{}, x.dims[m], rank);
+    for (std::uint64_t i = 0; i < x.dims[m]; ++i)
+      for (std::uint64_t r = 0; r < rank; ++r)
+        factors[m](i, r) = static_cast<double>((i * 31 + r * 17 + m * 7 + salt * 13) % 5) - 2;
+  }
+  return factors;
+}
+
+oracle::Dense expected(const CooTensor& x, const std::vector<FactorMatrix<double>>& factors, int mode) {
+  std::vector<oracle::Dense> dense;
+  for (const FactorMatrix<double>& f : factors) {
+    oracle::Dense& d = dense.emplace_back(f.rows(), f.cols());
+    for (std::uint64_t i = 0; i < f.rows(); ++i)
+      for (std::uint64_t r = 0; r < f.cols(); ++r) d(i, r) = f(i, r);
+  }
+  return oracle::mttkrp(x, dense, mode);
+}
+
+void expect_same(const FactorMatrix<double>& found, const oracle::Dense& want, const std::string& what) {
+  for (std::uint64_t i = 0; i < found.rows(); ++i)
+    for (std::uint64_t r = 0; r < found.cols(); ++r)
+      ASSERT_EQ(found(i, r), want(i, r)) << what << ", row " << i << ", column " << r;
+}
+
+/// Shapes whose splits differ: one leaf mode, merged leaf modes, leaves in the middle of the cycle, two modes, single
+/// nonzeros, more than one chunk.
+const std::vector<CooTensor>& shapes() {
+  static const std::vector<CooTensor> all = [] {
+    std::vector<CooTensor> list;
+    list.push_back(integers({40, 30, 500}, 40000, 20, {2, 2, 30}));
+    list.push_back(integers({500, 30, 40}, 40000, 20, {30, 2, 2}));
+    list.push_back(integers({40, 500, 30}, 20000, 20, {2, 30, 2}));
+    list.push_back(integers({300, 8, 9, 200}, 40000, 6, {1, 3, 3, 3}));
+    list.push_back(integers({2, 600, 300, 3, 5}, 30000, 6, {2, 1, 1, 3, 3}));
+    list.push_back(integers({70, 900}, 20000, 5, {1, 20}));
+    list.push_back(integers({3000, 4000, 5000}, 20000, 1));
+    list.push_back(integers({4, 5, 6, 7, 8, 9}, 20000, 1));
+    return list;
+  }();
+  return all;
+}
+
+TEST(Sweep, KeptProductsFollowTheFactorsThatChange) {
+  for (const CooTensor& x : shapes())
+    for (const std::uint64_t rank : {1U, 5U, 16U, 40U}) {
+      const std::string shape = fmt::format("{} rank {}", fmt::join(x.dims, "x"), rank);
+      for (const int threads : {1, 3}) {
+        Context context;
+        context.threads = threads;
+        Tensor tensor = build(x, "sweep", {}, context);
+        std::vector<FactorMatrix<double>> factors = integer_factors(x, rank, 0);
+        Workspace workspace;
+        workspace.keep_products();
+        for (std::uint64_t sweep = 0; sweep < 2; ++sweep)
+          for (int mode = 0; mode < x.order(); ++mode) {
+            FactorMatrix<double> out(context, x.dims[static_cast<std::size_t>(mode)], rank);
+            (void)mttkrp<double>(tensor, factors, mode, out, workspace, context, "mttkrp/sweep/two-pass");
+            expect_same(out, expected(x, factors, mode), fmt::format("{}, mode {}", shape, mode + 1));
+            if (HasFatalFailure()) return;
+            // The mode's factor becomes another one, as in CP-ALS.
+            const auto at = static_cast<std::size_t>(mode);
+            factors[at] = std::move(integer_factors(x, rank, sweep * 10 + at + 1)[at]);
+            workspace.changed(mode);
+          }
+      }
+    }
+}
+
+TEST(Sweep, NothingIsKeptWithoutAPromise) {
+  const CooTensor& x = shapes()[0];
+  Tensor tensor = build(x, "sweep");
+  Workspace workspace;
+  FactorMatrix<double> out(Context{}, x.dims[0], 8);
+  for (const std::uint64_t salt : {0U, 1U, 2U}) {
+    const std::vector<FactorMatrix<double>> factors = integer_factors(x, 8, salt);
+    (void)mttkrp<double>(tensor, factors, 0, out, workspace);
+    expect_same(out, expected(x, factors, 0), fmt::format("salt {}", salt));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Sweep, AnotherTensorsProductsAreNotTaken) {
+  const CooTensor& x = shapes()[0];
+  CooTensor y = clone(x);
+  for (double& v : std::get<Buffer<double>>(y.values)) v *= 2;
+  Workspace workspace;
+  workspace.keep_products();
+  const std::vector<FactorMatrix<double>> factors = integer_factors(x, 8, 0);
+  FactorMatrix<double> out(Context{}, x.dims[0], 8);
+  for (const CooTensor* t : std::vector<const CooTensor*>{&x, &y}) {
+    Tensor tensor = build(*t, "sweep");
+    for (int round = 0; round < 2; ++round) {
+      (void)mttkrp<double>(tensor, factors, 0, out, workspace);
+      expect_same(out, expected(*t, factors, 0), fmt::format("round {}", round));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Sweep, ShortOfMemoryItKeepsNothingAndIsRight) {
+  const CooTensor& x = shapes()[3];
+  Context context;
+  context.threads = 2;
+  Tensor tensor = build(x, "sweep", {}, context);
+  const std::vector<FactorMatrix<double>> factors = integer_factors(x, 16, 0);
+  std::vector<FactorMatrix<double>> out;
+  for (const std::uint64_t d : x.dims) out.emplace_back(context, d, 16);
+  Context tight = context;
+  tight.memory = std::make_shared<MemoryBudget>(30000);
+  Workspace workspace;
+  workspace.keep_products();
+  for (int mode = 0; mode < x.order(); ++mode) {
+    (void)mttkrp<double>(tensor, factors, mode, out[static_cast<std::size_t>(mode)], workspace, tight);
+    expect_same(out[static_cast<std::size_t>(mode)], expected(x, factors, mode), fmt::format("mode {}", mode + 1));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_LE(tight.memory->peak(), 30000U);
+}
+
+TEST(Sweep, FibresAreArrangedByLength) {
+  for (const CooTensor& x : shapes()) {
+    const Sweep s = Sweep::build(x, {}, {});
+    std::uint64_t fibres = 0;
+    for (std::uint64_t c = 0; c < s.chunks(); ++c) {
+      std::uint64_t nonzeros = 0;
+      for (std::size_t l = 0; l < s.lengths[c].size(); ++l) {
+        nonzeros += s.lengths[c][l] * (l + 1);
+        fibres += s.lengths[c][l];
+      }
+      EXPECT_EQ(nonzeros, std::min(Sweep::chunk_nonzeros, x.nnz() - c * Sweep::chunk_nonzeros));
+      if (c > 0) {
+        EXPECT_LE(s.roots[c - 1].last, s.roots[c].first);
+      }
+    }
+    EXPECT_EQ(fibres, s.fibres());
+    EXPECT_EQ(s.split.leaves.size() + s.split.fibres.size(), x.dims.size());
+    const double predicted = predict_storage(x, {}, "sweep").bytes;
+    EXPECT_NEAR(predicted, static_cast<double>(s.bytes()), 0.12 * predicted + 512)
+        << fmt::format("{}", fmt::join(x.dims, "x"));
+  }
+}
+
+TEST(TensorSample, CountsWithinAFewPercent) {
+  const CooTensor x = integers({300, 400, 500}, 60000, 3, {1, 1, 4});
+  const TensorStatistics s = statistics(x);
+  Context three;
+  three.threads = 3;
+  const TensorSample one(x, {});
+  const TensorSample other(x, three);
+  for (int m = 0; m < 3; ++m) {
+    const auto exact = static_cast<double>(s.modes[static_cast<std::size_t>(m)].fibres.count);
+    EXPECT_NEAR(one.fibres(m), exact, 0.06 * exact) << m;
+    EXPECT_EQ(one.fibres(m), other.fibres(m)) << "whatever the threads";
+    const std::vector<int> single = {m};
+    EXPECT_EQ(one.distinct(single), static_cast<double>(s.modes[static_cast<std::size_t>(m)].slices.count)) << "exact";
+  }
+  EXPECT_GE(one.nonzeros_per_block(), 1);
+}
+
+}  // namespace
+}  // namespace polyad
