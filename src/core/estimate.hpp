@@ -52,6 +52,20 @@ struct SweepEstimate {
   std::string why;             ///< what the time is made of
 };
 
+/// Writing the output of a mode whose rows are stored once.
+[[nodiscard]] inline double stored_output_ns(const EstimateRequest& q, int mode) {
+  return q.cost.streaming(q.sample.dim(mode) * q.row_bytes());
+}
+
+/// Preparing and summing an output that threads add to at any row: private copies, or, when these are larger than the
+/// work (SharedOutput::affordable), every thread reads all nonzeros.
+[[nodiscard]] inline double shared_output_ns(const EstimateRequest& q, int mode) {
+  const double bytes = q.sample.dim(mode) * q.row_bytes();
+  const double others = q.sample.context().thread_count() - 1;
+  if (others * bytes / 100 <= q.sample.nnz()) return q.cost.streaming(bytes * (1 + 3 * others));
+  return q.cost.streaming(bytes) + others * q.sample.nnz() * (1 + 0.5 * q.sample.order());
+}
+
 /// A loop over nonzeros for every mode: one row read for every other mode, one added to.
 /// \param overhead nanoseconds of a nonzero beside its rows
 /// \param reuse nonzeros in a row that share a row
@@ -62,9 +76,9 @@ struct SweepEstimate {
     double row = overhead + (adds ? q.adding(n, reuse) : 0.3 * q.lines());
     for (int m = 0; m < q.sample.order(); ++m)
       if (m != n) row += q.reading(m, reuse);
-    sum += row;
+    sum += row * q.sample.nnz() + (adds ? shared_output_ns(q, n) : stored_output_ns(q, n));
   }
-  return sum * q.sample.nnz();
+  return sum;
 }
 
 /// How often a row is used again soon where nonzeros follow a line through the tensor (ALTO, Morton order).

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/group_sizes.hpp"
 
@@ -100,11 +101,21 @@ SweepEstimate estimate(const EstimateRequest& q, Csf::Trees which) {
       e.bytes += most_nodes(q, std::span(order).first(l + 1), q.sample.fibres(order.back())) * (q.index_bytes() + 4);
     e.build_ns += 30 * q.sample.nnz();
   }
-  for (const std::vector<int>& order : Csf::mode_orders(q.sample.tensor().dims, Csf::Trees::all))
-    e.ns += root_ns(q, order);
-  // Modes that are not at a root: rows are added to at every node or nonzero. Measured over seven tensors.
-  if (which == Csf::Trees::one) e.ns *= 1.25;
-  if (which == Csf::Trees::two) e.ns *= 1.1;
+  for (int mode = 0; mode < q.sample.order(); ++mode) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const std::vector<int>& order : trees) {
+      const auto level = static_cast<std::size_t>(std::ranges::find(order, mode) - order.begin());
+      double ns = root_ns(q, order) + (level == 0 ? stored_output_ns(q, mode) : shared_output_ns(q, mode));
+      // Below the root a row is added to at every node.
+      const double adds = level == 0 ? 0
+                          : level + 1 == order.size()
+                              ? q.sample.nnz()
+                              : most_nodes(q, std::span(order).first(level + 1), q.sample.fibres(order.back()));
+      ns += 1.3 * adds * q.adding(mode);
+      best = std::min(best, ns);
+    }
+    e.ns += best;
+  }
   e.deterministic = which == Csf::Trees::all;
   double longest = 0;
   for (int m = 0; m < q.sample.order(); ++m) longest = std::max(longest, q.sample.nnz() / q.sample.fibres(m));

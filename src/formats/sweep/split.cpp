@@ -46,7 +46,9 @@ double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, 
   const double scatter =
       nnz * (0.3 + 1.3 * cost.adding_among(table * row_bytes, lines)) + fibres * (rows_of_fibre + 1.5);
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
-  const double outputs = cost.streaming(1.5 * (rows + table) * row_bytes);
+  // The root's rows are stored; those of other modes and of leaves are private to threads, then summed.
+  const auto root = static_cast<double>(x.dims[static_cast<std::size_t>(split.fibres[0])]);
+  const double outputs = cost.streaming((root + 4 * (rows - root + table)) * row_bytes);
   return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + others * (keep ? from_products : gather) + scatter +
          tables + outputs;
 }
