@@ -212,8 +212,8 @@ void run(const CpdOptions& o, Session& session) {
     options.initial = &initial;
     if (!o.solver.was_given("rank")) options.rank = initial.rank();
   }
-  // As it lies in its file: it can stay there.
-  const bool as_read = can_stream(x) && x.duplicates_merged && o.transform.empty();
+  const std::optional<Choice> stream =
+      o.transform.empty() ? stream_option(options.format, x, options.rank, session) : std::nullopt;
   if (const std::uint64_t merged = session.timed("merge", [&] { return merge_duplicates(x, context); }); merged > 0)
     session.note(fmt::format("{} nonzeros had the coordinate of another: their values were added", merged));
 
@@ -225,13 +225,8 @@ void run(const CpdOptions& o, Session& session) {
     });
   }
 
-  const bool streamed = as_read && (options.format == "stream" ||
-                                    (options.format == "auto" && needs_streaming(x, options.rank, context)));
   const Choice choice = session.timed(o.planner.tune ? "tune" : "plan", [&] {
-    if (streamed && options.format == "auto")
-      return Choice{"stream", fmt::format("its coordinates ({}) do not fit the memory: they stay in the file",
-                                          readable_bytes(static_cast<std::uint64_t>(coordinate_bytes(x))))};
-    return format_option(options.format, {}, x, options.rank, session, o.planner);
+    return stream ? *stream : format_option(options.format, {}, x, options.rank, session, o.planner);
   });
   FormatOptions format;
   format.rank = options.rank;
@@ -239,7 +234,7 @@ void run(const CpdOptions& o, Session& session) {
   std::vector<ModeLabels> labels = std::move(x.labels);
   const auto build_begin = Clock::now();
   Tensor tensor = session.timed(
-      "build", [&] { return streamed ? stream_of(std::move(x), context) : build(x, choice.format, format, context); });
+      "build", [&] { return stream ? stream_of(std::move(x), context) : build(x, choice.format, format, context); });
   const double build_seconds = std::chrono::duration<double>(Clock::now() - build_begin).count();
   x = {};
 

@@ -66,6 +66,15 @@ Choice format_option(const std::string& name, const std::string& kernel, const C
                     : choose_format(x, rank, session.context(), most_size);
 }
 
+std::optional<Choice> stream_option(const std::string& name, const CooTensor& x, std::uint64_t rank,
+                                    const Session& session) {
+  if (!can_stream(x) || !x.duplicates_merged) return std::nullopt;
+  if (name == "stream") return Choice{"stream", "asked for"};
+  if (name != "auto" || !needs_streaming(x, rank, session.context())) return std::nullopt;
+  return Choice{"stream", fmt::format("its coordinates ({}) do not fit the memory: they stay in the file",
+                                      readable_bytes(static_cast<std::uint64_t>(coordinate_bytes(x))))};
+}
+
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation) {
   if (name.empty()) return;
   std::string known;

@@ -34,6 +34,11 @@ struct PlannerFlags {
 [[nodiscard]] Choice format_option(const std::string& name, const std::string& kernel, const CooTensor& x,
                                    std::uint64_t rank, const Session& session, const PlannerFlags& flags = {});
 
+/// "stream" when the user wants it, or when `auto` has no other way, for a tensor that is as it lies in its file; else
+/// unset.
+[[nodiscard]] std::optional<Choice> stream_option(const std::string& name, const CooTensor& x, std::uint64_t rank,
+                                                  const Session& session);
+
 /// A kernel of the operation by its name, if one is given; Error (usage) that names those there are.
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation);
 

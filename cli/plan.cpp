@@ -59,14 +59,30 @@ void run(const PlanOptions& o, Session& session) {
   check_order(x, o.input);
   CpAlsOptions options = o.solver.options(x.order());
   if (o.init == "rsvd") options.start = CpStart::rsvd;
-  const Choice choice =
-      session.timed("choose", [&] { return format_option("auto", {}, x, options.rank, session, o.planner); });
-  const TensorStatistics s = session.timed("statistics", [&] { return statistics(x, context); });
+  const Choice choice = session.timed("choose", [&] {
+    const std::optional<Choice> stream = stream_option("auto", x, options.rank, session);
+    return stream ? *stream : format_option("auto", {}, x, options.rank, session, o.planner);
+  });
+  // Only formats that no kernel was written for are counted exactly.
+  const std::optional<TensorStatistics> s = session.timed("statistics", [&]() -> std::optional<TensorStatistics> {
+    try {
+      return statistics(x, context);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::limit) throw;
+      return std::nullopt;
+    }
+  });
 
   std::vector<Planned> plans;
   session.timed("plan", [&] {
     for (FormatEstimate& e : rank_formats(x, options.rank, context)) {
-      MemoryPlan memory = plan_memory(x, s, e.format, options, context);
+      MemoryPlan memory;
+      if (e.has_kernel || s) {
+        memory = plan_memory(x, s.value_or(TensorStatistics{}), e.format, options, context);
+      } else {
+        memory.format = e.format;
+        memory.refusal = "counting what it takes does not fit the memory";
+      }
       plans.push_back({std::move(e), std::move(memory)});
     }
   });

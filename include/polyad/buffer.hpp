@@ -32,7 +32,7 @@ class Pages {
   /// Takes `bytes` from `budget` (may be null) and maps them, uninitialised (zero pages).
   Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging);
   /// Views memory that `owner` keeps alive; never counted.
-  Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes);
+  Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes, bool in_file = false);
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   Pages(Pages&& other) noexcept { swap(other); }
@@ -48,6 +48,7 @@ class Pages {
   void resize(std::size_t bytes, std::string_view purpose);
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] bool is_view() const noexcept { return owner_ != nullptr; }
+  [[nodiscard]] bool is_in_file() const noexcept { return in_file_; }
 
  private:
   void release() noexcept;  // the memory, not its count
@@ -55,6 +56,7 @@ class Pages {
   std::shared_ptr<MemoryBudget> budget_;
   std::shared_ptr<const void> owner_;
   void* data_ = nullptr;
+  bool in_file_ = false;
   std::size_t bytes_ = 0;     // counted in the budget
   std::size_t capacity_ = 0;  // mapped
   Paging paging_ = Paging::huge;
@@ -85,9 +87,11 @@ class Buffer {
       : pages_(context.memory, bytes_for(count), purpose, paging), size_(count) {}
 
   /// A view of `count` elements at `data` that `owner` keeps alive (a mapped file, a NumPy array).
-  [[nodiscard]] static Buffer view(std::shared_ptr<const void> owner, T* data, std::size_t count) {
+  /// \param in_file the memory is a mapped file: pages that nobody wrote to come back from it when they are let go
+  [[nodiscard]] static Buffer view(std::shared_ptr<const void> owner, T* data, std::size_t count,
+                                   bool in_file = false) {
     Buffer b;
-    b.pages_ = detail::Pages(std::move(owner), data, count * sizeof(T));
+    b.pages_ = detail::Pages(std::move(owner), data, count * sizeof(T), in_file);
     b.size_ = count;
     return b;
   }
@@ -101,6 +105,8 @@ class Buffer {
   [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(T); }
   /// The elements belong to someone else.
   [[nodiscard]] bool is_view() const noexcept { return pages_.is_view(); }
+  /// They are a part of a mapped file.
+  [[nodiscard]] bool is_in_file() const noexcept { return pages_.is_in_file(); }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return data()[i]; }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
   [[nodiscard]] T* begin() noexcept { return data(); }

@@ -27,6 +27,7 @@ struct FormatEstimate {
   double seconds = 0;          ///< of one sweep over the modes
   double build_seconds = 0;    ///< from coordinates
   double bytes = 0;            ///< of its arrays
+  double build_bytes = 0;      ///< held at once while it is built, beside the coordinates
   double kept_bytes = 0;       ///< that kernels keep between modes, if the memory allows it
   bool has_kernel = true;      ///< false: only generic kernels work on it, and its bytes are those of coordinates
   bool deterministic = false;  ///< kernels of its own give the same bits for any number of threads
@@ -48,7 +49,9 @@ struct FormatEstimate {
 inline constexpr double usual_size = 1.5;
 
 /// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else the
-/// first of rank_formats. Either way one that fits the memory and is no larger than `most_size` times the coordinates.
+/// fastest by estimate; either way one that has kernels of its own, fits the memory, is no larger than `most_size`
+/// times the coordinates (a few percent more: estimates) and, if the context is deterministic, promises the same bits.
+/// coo where nothing does. For a deterministic context the choice depends on neither the threads nor the cache.
 [[nodiscard]] Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                    double most_size = usual_size);
 
@@ -59,6 +62,9 @@ inline constexpr double usual_size = 1.5;
 /// Context::cache for choose_format. \param candidates how many to build, one after the other
 [[nodiscard]] Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                  double most_size = usual_size, int candidates = 3);
+
+/// Bytes a format may take with that most_size: estimates, and the ends of arrays, are a few percent off.
+[[nodiscard]] double largest_size(const CooTensor& x, double most_size);
 
 /// Bytes of coordinates with 32-bit indices (64-bit where dims need them): what most_size is a multiple of.
 [[nodiscard]] double coordinate_bytes(const CooTensor& x);

@@ -97,7 +97,7 @@ class Tensor {
 /// time, so the tensor may be larger than the memory.
 [[nodiscard]] Tensor stream_of(CooTensor&& x, const Context& context = {});
 
-/// Whether stream_of can take it: all its arrays are views.
+/// Whether stream_of can take it: all its arrays are parts of a mapped file and have the types that are computed with.
 [[nodiscard]] bool can_stream(const CooTensor& x);
 
 /// What the format's formula predicts for one structure (options.mode for a mode-specific format), without building it.

@@ -58,8 +58,8 @@ Pages::Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::strin
   resize(bytes, purpose);
 }
 
-Pages::Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes)
-    : owner_(std::move(owner)), data_(data), bytes_(bytes), capacity_(bytes) {}
+Pages::Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes, bool in_file)
+    : owner_(std::move(owner)), data_(data), in_file_(in_file), bytes_(bytes), capacity_(bytes) {}
 
 Pages::~Pages() {
   if (owner_ || data_ == nullptr) return;
@@ -79,6 +79,7 @@ void Pages::swap(Pages& other) noexcept {
   std::swap(budget_, other.budget_);
   std::swap(owner_, other.owner_);
   std::swap(data_, other.data_);
+  std::swap(in_file_, other.in_file_);
   std::swap(bytes_, other.bytes_);
   std::swap(capacity_, other.capacity_);
   std::swap(paging_, other.paging_);

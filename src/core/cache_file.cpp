@@ -2,10 +2,12 @@
 #include "core/cache_file.hpp"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "polyad/machine.hpp"
 
@@ -17,7 +19,9 @@ nlohmann::json read_cache(const Context& context, std::string_view file) {
   nlohmann::json empty = nlohmann::json::object();
   if (context.cache.empty()) return empty;
   std::ifstream in(fs::path(context.cache) / file);
-  nlohmann::json found = nlohmann::json::parse(in, nullptr, false);
+  std::ostringstream text;
+  if (!(text << in.rdbuf())) return empty;  // there is none, or it cannot be read
+  nlohmann::json found = nlohmann::json::parse(text.str(), nullptr, false);
   return found.is_object() ? found : empty;
 }
 
@@ -28,7 +32,10 @@ void remember(const Context& context, std::string_view file, const std::string& 
   std::error_code failed;
   fs::create_directories(context.cache, failed);
   const fs::path target = fs::path(context.cache) / file;
-  const fs::path whole = fmt::format("{}.{}", target.string(), getpid());
+  std::string whole = target.string() + ".XXXXXX";
+  const int created = mkstemp(whole.data());
+  if (created < 0) return;
+  (void)close(created);
   {
     std::ofstream out(whole);
     out << all.dump(1) << '\n';

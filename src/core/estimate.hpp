@@ -22,6 +22,7 @@ struct EstimateRequest {
   const TensorSample& sample;
   std::uint64_t rank = 16;
   const RowCost& cost;
+  int threads = 1;
   /// Formats that are certainly larger need not be estimated: they may answer with that size alone.
   double most_bytes = std::numeric_limits<double>::infinity();
 
@@ -44,13 +45,22 @@ struct EstimateRequest {
 
 /// The answer.
 struct SweepEstimate {
-  double ns = 0;               ///< MTTKRPs in all modes in turn, nanoseconds of one thread
-  double build_ns = 0;         ///< building it from coordinates, nanoseconds of one thread
-  double bytes = 0;            ///< of its arrays for all modes
-  double kept = 0;             ///< bytes that its kernels keep between calls beside outputs
+  double ns = 0;        ///< MTTKRPs in all modes in turn, nanoseconds of one thread
+  double build_ns = 0;  ///< building it from coordinates, nanoseconds of one thread
+  double build_bytes =
+      0;             ///< held at once while it is built, beside the coordinates; 0: its bytes and a record per nonzero
+  double bytes = 0;  ///< of its arrays for all modes
+  double kept = 0;   ///< bytes that its kernels keep between calls beside outputs
   bool deterministic = false;  ///< its kernels give the same bits for any number of threads in every mode
   std::string why;             ///< what the time is made of
 };
+
+/// What a format that is built from a sorted copy of the coordinates holds meanwhile: the copy, and the records of the
+/// sort or its own arrays.
+[[nodiscard]] inline double bytes_from_sorted_copy(const EstimateRequest& q, double bytes) {
+  const double copy = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
+  return copy + std::max(bytes, 24 * q.sample.nnz());
+}
 
 /// Writing the output of a mode whose rows are stored once.
 [[nodiscard]] inline double stored_output_ns(const EstimateRequest& q, int mode) {
@@ -61,7 +71,7 @@ struct SweepEstimate {
 /// work (SharedOutput::affordable), every thread reads all nonzeros.
 [[nodiscard]] inline double shared_output_ns(const EstimateRequest& q, int mode) {
   const double bytes = q.sample.dim(mode) * q.row_bytes();
-  const double others = q.sample.context().thread_count() - 1;
+  const double others = q.threads - 1;
   if (others * bytes / 100 <= q.sample.nnz()) return q.cost.streaming(bytes * (1 + 3 * others));
   return q.cost.streaming(bytes) + others * q.sample.nnz() * (1 + 0.5 * q.sample.order());
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -59,27 +60,29 @@ SweepEstimate estimate_generic(const EstimateRequest& q) {
   return e;
 }
 
-}  // namespace
-
-namespace {
-
 /// Estimates formats of one tensor: what they ask about it is found out once.
 class Estimator {
  public:
   Estimator(const CooTensor& x, std::uint64_t rank, const Context& context,
             double most_bytes = std::numeric_limits<double>::infinity())
       : sample_(x, context),
-        cost_(RowCost::of_machine(context, x.nnz() >= worth_measuring)),
-        request_{sample_, rank, cost_, most_bytes},
-        context_(context) {}
+        // The same choice for any number of threads and any history of the cache, where the same bits are promised.
+        cost_(context.deterministic ? RowCost{} : RowCost::of_machine(context, x.nnz() >= worth_measuring)),
+        request_{sample_, rank, cost_, context.deterministic ? 1 : context.thread_count(), most_bytes},
+        context_(context) {
+    if (x.order() < 2) throw usage_error("formats need at least 2 modes");
+  }
 
   [[nodiscard]] FormatEstimate of(const FormatClass& format) const {
     const SweepEstimate e = format.estimate ? format.estimate(request_) : estimate_generic(request_);
     const int threads = context_.thread_count();
+    const double sort = static_cast<double>(sort_bytes_per_nonzero) * sample_.nnz();
+    const bool is_coo = format.entry.name == "coo";
     FormatEstimate f{.format = format.entry.name,
                      .seconds = e.ns * 1e-9 / threads,
                      .build_seconds = e.build_ns * 1e-9 / threads,
                      .bytes = e.bytes,
+                     .build_bytes = e.build_bytes > 0 ? e.build_bytes : e.bytes + (is_coo ? 0 : sort),
                      .kept_bytes = e.kept,
                      .has_kernel = format.estimate != nullptr,
                      .deterministic = e.deterministic,
@@ -91,9 +94,8 @@ class Estimator {
     }
     const double limit = context_.memory ? static_cast<double>(context_.memory->limit()) : 0;
     if (limit == 0) return f;
-    const double sort = format.entry.name == "coo" ? 0 : static_cast<double>(sort_bytes_per_nonzero) * sample_.nnz();
     // Estimates of bytes are a few percent off.
-    const double needed = 1.05 * e.bytes + std::max(sort, model_bytes(sample_.tensor(), request_.rank)) +
+    const double needed = 1.05 * std::max(f.build_bytes, e.bytes + model_bytes(sample_.tensor(), request_.rank)) +
                           static_cast<double>(context_.memory->used());
     if (needed <= limit) return f;
     f.fits = false;
@@ -129,6 +131,10 @@ std::vector<FormatEstimate> rank_formats(const CooTensor& x, std::uint64_t rank,
   return all;
 }
 
+double largest_size(const CooTensor& x, double most_size) {
+  return std::isinf(most_size) ? most_size : 1.02 * most_size * coordinate_bytes(x) + 4096;
+}
+
 double coordinate_bytes(const CooTensor& x) {
   return static_cast<double>(x.nnz()) *
          static_cast<double>(x.dims.size() * bytes_of(width_for(x.dims)) + bytes_of(x.precision()));
@@ -142,11 +148,10 @@ bool needs_streaming(const CooTensor& x, std::uint64_t rank, const Context& cont
 
 Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
   if (x.order() < 2) return {"coo", "formats need at least 2 modes"};
-  // Estimates of bytes, and the ends of arrays, are a few percent off.
-  const double most_bytes = 1.02 * most_size * coordinate_bytes(x) + 4096;
+  const double most_bytes = largest_size(x, most_size);
   const Estimator estimator(x, rank, context, most_bytes);
   const auto is_small = [&](const FormatEstimate& f) { return f.bytes <= most_bytes; };
-  if (std::optional<Choice> tuned = tuned_format(x, rank, context)) {
+  if (std::optional<Choice> tuned = tuned_format(x, rank, most_size, context)) {
     const FormatEstimate f = estimator.of(class_named(tuned->format));
     if (f.fits && is_small(f)) return *std::move(tuned);
   }

@@ -29,7 +29,7 @@ struct RowCost {
   /// and `may_measure`; else (and where memory is short) those of the reference machine.
   [[nodiscard]] static RowCost of_machine(const Context& context, bool may_measure);
 
-  /// A row of `line` cache lines out of a table of `bytes`.
+  /// A row of `lines` cache lines out of a table of `bytes`.
   [[nodiscard]] double reading(double bytes, double lines) const { return lines * at(read, bytes); }
   [[nodiscard]] double adding(double bytes, double lines) const { return lines * at(add, bytes); }
   /// The same among other work; every `reuse`-th time from where the table lies, else from the first cache. What comes

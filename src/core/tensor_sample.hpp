@@ -26,7 +26,7 @@ class TensorSample {
   [[nodiscard]] double dim(int mode) const { return static_cast<double>(x_.dims[static_cast<std::size_t>(mode)]); }
 
   /// The number of distinct tuples of indices / 2^shift in `modes`, by the smallest values of a hash (Bar-Yossef et
-  /// al., RANDOM 2002): exact up to 4096 of them, above that within about 5 % (standard deviation 1.6 %).
+  /// al., RANDOM 2002): exact below 4096 of them, above that within about 5 % (standard deviation 1.6 %).
   [[nodiscard]] double distinct(std::span<const int> modes, int shift = 0) const;
   /// What is known without looking: there are at least as many tuples as in fewer of the modes.
   [[nodiscard]] double at_least(std::span<const int> modes) const;

@@ -7,6 +7,7 @@
 
 #include "core/cache_file.hpp"
 #include "polyad/cp_als.hpp"
+#include "polyad/version.hpp"
 
 namespace polyad {
 
@@ -14,32 +15,35 @@ namespace {
 
 constexpr std::string_view file = "tuned.json";
 
-std::string key_of(const CooTensor& x, std::uint64_t rank, const Context& context) {
-  return fmt::format("{:016x}, rank {}, {}{}, {}", fingerprint(x, context), rank, name_of(x.precision()),
-                     context.deterministic ? ", deterministic" : "", machine_name(context));
+std::string key_of(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
+  return fmt::format("{:016x}, rank {}, {}, size {:g}, {}, polyad {}", fingerprint(x, context), rank,
+                     name_of(x.precision()), most_size, machine_name(context), version);
 }
 
 }  // namespace
 
-std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, const Context& context) {
+std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
+  if (context.deterministic) return std::nullopt;
   const nlohmann::json all = read_cache(context, file);
   if (all.empty()) return std::nullopt;
-  const auto found = all.find(key_of(x, rank, context));
+  const auto found = all.find(key_of(x, rank, most_size, context));
   if (found == all.end() || !found->is_object() || !found->contains("format") || !(*found)["format"].is_string())
     return std::nullopt;
   const auto name = (*found)["format"].get<std::string>();
   const auto known = formats();
   const auto entry = std::ranges::find(known, name, &FormatEntry::name);
   if (entry == known.end()) return std::nullopt;
-  return Choice{entry->name, found->value("why", "measured before on this machine")};
+  const auto why = found->find("why");
+  return Choice{entry->name,
+                why != found->end() && why->is_string() ? why->get<std::string>() : "measured before on this machine"};
 }
 
-Choice remember_tuned(const CooTensor& x, std::uint64_t rank, const std::vector<TunedFormat>& found,
+Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, const std::vector<TunedFormat>& found,
                       const Context& context) {
   std::string why = "measured on this machine:";
   for (const TunedFormat& f : found)
     why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
-  remember(context, file, key_of(x, rank, context), {{"format", found.front().format}, {"why", why}});
+  remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
   return {found.front().format, std::move(why)};
 }
 

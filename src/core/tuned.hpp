@@ -2,7 +2,6 @@
 /// \file Formats that were measured to be the best for a tensor on this machine.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -10,9 +9,10 @@
 
 namespace polyad {
 
-/// What was found for this tensor, rank and precision on this machine; unset when nothing was or it is not in this
-/// build.
-[[nodiscard]] std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, const Context& context);
+/// What was found for this tensor, rank, precision and size on this machine by this version; nothing for a
+/// deterministic context; unset when nothing was or it is not in this build.
+[[nodiscard]] std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, double most_size,
+                                                 const Context& context);
 
 /// A format and the seconds its sweep took.
 struct TunedFormat {
@@ -21,7 +21,7 @@ struct TunedFormat {
 };
 
 /// Keeps it for tuned_format; the fastest first. Returns what tuned_format will say.
-Choice remember_tuned(const CooTensor& x, std::uint64_t rank, const std::vector<TunedFormat>& found,
+Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, const std::vector<TunedFormat>& found,
                       const Context& context);
 
 }  // namespace polyad

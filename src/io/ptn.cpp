@@ -60,8 +60,8 @@ std::shared_ptr<Buffer<std::byte>> read_whole(InputStream& input, const Context&
 }
 
 template <class T>
-Buffer<T> view_of(const std::shared_ptr<const void>& owner, std::byte* data, std::uint64_t count) {
-  return Buffer<T>::view(owner, reinterpret_cast<T*>(data), count);
+Buffer<T> view_of(const std::shared_ptr<const void>& owner, std::byte* data, std::uint64_t count, bool mapped) {
+  return Buffer<T>::view(owner, reinterpret_cast<T*>(data), count, mapped);
 }
 
 }  // namespace
@@ -72,6 +72,7 @@ PtnFile::PtnFile(InputStream& input, const Context& context) : name_(input.name(
     const auto file = std::make_shared<MappedFile>(input.path());
     bytes_ = {file->data(), file->size()};
     owner_ = file;
+    mapped_ = true;
     const std::uint64_t limit = context.memory ? context.memory->limit() : 0;
     larger_than_memory_ = limit > 0 && file->size() > limit;
   } else {
@@ -241,7 +242,7 @@ CooTensor PtnFile::tensor(const ReadOptions& options, const Context& context, Re
           task.limit = std::min(x.dims[mode], head_.dims[mode]);
         const auto take = [&]<class T>(T) {
           if (same) {
-            indices[mode] = view_of<T>(owner_, data, head_.nnz);
+            indices[mode] = view_of<T>(owner_, data, head_.nnz, mapped_);
             return;
           }
           Buffer<T> fresh(context, head_.nnz, fmt::format("the index array of mode {}", s.mode + 1));
@@ -256,7 +257,7 @@ CooTensor PtnFile::tensor(const ReadOptions& options, const Context& context, Re
         task.finite = options.verify;
         const auto take = [&]<class T>(T) {
           if (s.width == sizeof(T)) {
-            x.values = view_of<T>(owner_, data, head_.nnz);
+            x.values = view_of<T>(owner_, data, head_.nnz, mapped_);
             return;
           }
           Buffer<T> fresh(context, head_.nnz, "the array of values");

@@ -57,6 +57,7 @@ class PtnFile {
   std::shared_ptr<const void> owner_;
   std::span<std::byte> bytes_;  // kept by owner_
   ptn::Head head_;
+  bool mapped_ = false;              // else it was read whole
   bool larger_than_memory_ = false;  // mapped, and larger than the limit: parts that are done with are let go
 };
 

@@ -15,7 +15,6 @@
 #include "backends/cpu/threads.hpp"
 #include "kernels/mttkrp/rows-inl.hpp"
 #include "polyad/buffer.hpp"
-#include "polyad/machine.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
@@ -60,7 +59,6 @@ HWY_EXPORT(add_rows);
 RowCost RowCost::measured(const Context& context) {
   // More than a cache of 32 MB holds: what a round leaves there is of no use to the next.
   constexpr std::size_t rows_each = std::size_t{1} << 19U;
-  constexpr std::size_t line = 16;  // floats
   const int threads = context.thread_count();
   const auto team = static_cast<std::size_t>(threads);
   Buffer<float> all(context, static_cast<std::size_t>(table.back()) / sizeof(float), "measuring the machine");
@@ -81,13 +79,14 @@ RowCost RowCost::measured(const Context& context) {
     const auto rows = static_cast<std::uint64_t>(table[size]) / 64;
     const std::uint64_t part = std::max<std::uint64_t>(1, rows / team);  // what one thread adds to
     const auto draw = [&](std::uint64_t first_of_rank, std::uint64_t among) {
-      for (std::size_t t = 0; t < team; ++t) {
+      cpu::run_team(threads, [&](int rank, int) {
+        const auto t = static_cast<std::size_t>(rank);
         std::uint64_t state = t + 1;
         for (std::size_t i = 0; i < rows_each + 64; ++i) {
           state = state * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX
           places[t * (rows_each + 64) + i] = static_cast<std::uint32_t>(t * first_of_rank + (state >> 33U) % among);
         }
-      }
+      });
     };
     const auto on_team = [&](const auto& body) {
       return seconds([&] {
@@ -107,7 +106,6 @@ RowCost RowCost::measured(const Context& context) {
       HWY_DYNAMIC_DISPATCH(add_rows)(all.data(), at, rows_each);
     });
   }
-  static_assert(line * sizeof(float) == 64);
   const std::size_t half = all.size() / 2;
   const double copied = seconds([&] {
     cpu::parallel_ranges(threads, half, [&](std::uint64_t b, std::uint64_t e) {

@@ -46,9 +46,11 @@ Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& contex
   options.rank = rank;
   for (const FormatEstimate& candidate : rank_formats(x, rank, context)) {
     if (!candidate.fits || static_cast<int>(found.size()) == candidates) break;
-    if (candidate.bytes > most_size * coordinate_bytes(x)) continue;
+    if (!candidate.has_kernel || (context.deterministic && !candidate.deterministic)) continue;
+    if (candidate.bytes > largest_size(x, most_size)) continue;
     try {
       Tensor tensor = build(x, candidate.format, options, context);
+      if (static_cast<double>(tensor.bytes()) > largest_size(x, most_size)) continue;
       found.push_back({candidate.format, x.precision() == Precision::f32
                                              ? seconds_of_sweep<float>(tensor, rank, context)
                                              : seconds_of_sweep<double>(tensor, rank, context)});
@@ -58,7 +60,7 @@ Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& contex
   }
   if (found.empty()) return choose_format(x, rank, context, most_size);
   std::ranges::stable_sort(found, {}, &TunedFormat::seconds);
-  return remember_tuned(x, rank, found, context);
+  return remember_tuned(x, rank, most_size, found, context);
 }
 
 }  // namespace polyad

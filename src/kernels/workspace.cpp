@@ -72,7 +72,7 @@ bool Workspace::keeps_products() const noexcept { return rooms_->keeping; }
 void Workspace::changed(int mode) { ++rooms_->versions.at(static_cast<std::size_t>(mode)); }
 
 void Workspace::changed() {
-  for (std::uint64_t& version : rooms_->versions) ++version;
+  for (std::uint64_t& v : rooms_->versions) ++v;
 }
 
 bool Workspace::holds(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const {

@@ -116,6 +116,7 @@ SweepEstimate estimate(const EstimateRequest& q, Csf::Trees which) {
     }
     e.ns += best;
   }
+  e.build_bytes = bytes_from_sorted_copy(q, e.bytes);
   e.deterministic = which == Csf::Trees::all;
   double longest = 0;
   for (int m = 0; m < q.sample.order(); ++m) longest = std::max(longest, q.sample.nnz() / q.sample.fibres(m));

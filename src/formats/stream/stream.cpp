@@ -16,18 +16,17 @@ namespace {
 /// Nonzeros of a window when memory does not matter: 4 MB with three modes and f32.
 constexpr std::uint64_t usual_window = std::uint64_t{1} << 18U;
 
-/// Calls advise(address, bytes) for the pages that lie wholly within elements first .. last of each array.
+/// Calls advise(address, bytes) for the pages of elements first .. last of each array.
+/// \param before bytes before them that belong to it too
 template <class Advise>
-void for_each_array(const CooTensor& x, std::uint64_t first, std::uint64_t last, bool whole_pages,
+void for_each_array(const CooTensor& x, std::uint64_t first, std::uint64_t last, std::uintptr_t before,
                     const Advise& advise) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto of = [&](const auto& buffer) {
-    const auto* data = buffer.data();
-    auto begin = reinterpret_cast<std::uintptr_t>(data + first);
-    auto end = reinterpret_cast<std::uintptr_t>(data + last);
-    // A page at an end may hold what a neighbour still reads, or, at the ends of the array, other parts of the file.
-    begin = (whole_pages ? begin + page - 1 : begin) / page * page;
-    end = (whole_pages ? end : end + page - 1) / page * page;
+    const auto array = reinterpret_cast<std::uintptr_t>(buffer.data()) / page * page;
+    const auto at = reinterpret_cast<std::uintptr_t>(buffer.data() + first);
+    const std::uintptr_t begin = std::max(array, at - std::min(at, before)) / page * page;
+    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(buffer.data() + last) / page * page;
     if (begin < end) advise(reinterpret_cast<void*>(begin), end - begin);
   };
   for (const IndexBuffer& b : x.indices) std::visit(of, b);
@@ -60,6 +59,7 @@ Stream Stream::over(CooTensor&& x, const Context& context) {
     s.window = std::clamp<std::uint64_t>(
         limit / 16 / static_cast<std::uint64_t>(s.threads) / std::max<std::uint64_t>(1, nonzero), 4096, usual_window);
   s.x = std::move(x);
+  s.counted = std::make_unique<Counted>(context, s.bytes(), "the windows of a streamed tensor");
   return s;
 }
 
@@ -71,13 +71,15 @@ std::uint64_t Stream::bytes() const {
 
 void Stream::fetch(std::uint64_t first, std::uint64_t last) const {
   if (!in_file || first >= last) return;
-  for_each_array(x, first, last, false, [](void* at, std::size_t bytes) { (void)madvise(at, bytes, MADV_WILLNEED); });
+  for_each_array(x, first, last, 0, [](void* at, std::size_t bytes) { (void)madvise(at, bytes, MADV_WILLNEED); });
 }
 
 void Stream::drop(std::uint64_t first, std::uint64_t last) const {
   if (!in_file || first >= last) return;
-  // The pages are those of the file: whoever still reads one gets it again.
-  for_each_array(x, first, last, true, [](void* at, std::size_t bytes) { (void)madvise(at, bytes, MADV_DONTNEED); });
+  // The pages are the file's: whoever still reads one gets it again. The system maps 64 KiB around a page that is
+  // missing, so what lies before was mapped again.
+  for_each_array(x, first, last, std::uintptr_t{64} << 10U,
+                 [](void* at, std::size_t bytes) { (void)madvise(at, bytes, MADV_DONTNEED); });
 }
 
 extern const FormatClass stream_format;
@@ -88,20 +90,14 @@ const FormatClass stream_format = {{{"stream", "coordinates that stay in their f
                                    [](const CooTensor& x, const FormatOptions& options, const Context& context) {
                                      return erased(stream_format, options, Stream::build(x, options, context));
                                    },
-                                   predict_coo,
-                                   [](const EstimateRequest& q) {
-                                     SweepEstimate e;
-                                     e.ns = nonzero_loops_ns(q, 1.2, 1, true);
-                                     e.build_ns = 6 * q.sample.nnz();
-                                     e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
-                                     e.why = "as coo, in windows";
-                                     return e;
-                                   }};
+                                   predict_coo};
 
 bool can_stream(const CooTensor& x) {
-  const auto is_view = [](const auto& buffer) { return buffer.is_view(); };
-  return x.order() >= 2 && std::visit(is_view, x.values) &&
-         std::ranges::all_of(x.indices, [&](const IndexBuffer& b) { return std::visit(is_view, b); });
+  const auto in_file = [](const auto& buffer) { return buffer.is_in_file(); };
+  const std::size_t width = width_for(x.dims) == IndexWidth::u32 ? 0 : 1;  // which of the variant's buffers
+  return x.order() >= 2 && std::visit(in_file, x.values) && std::ranges::all_of(x.indices, [&](const IndexBuffer& b) {
+           return b.index() == width && std::visit(in_file, b);
+         });
 }
 
 Tensor stream_of(CooTensor&& x, const Context& context) {

@@ -2,10 +2,10 @@
 /// \file Coordinates that stay in their file: the tensor may be larger than the memory.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
+#include "core/counted.hpp"
 #include "core/format.hpp"
 #include "polyad/coo_tensor.hpp"
 
@@ -16,11 +16,10 @@ namespace polyad {
 struct Stream {
   CooTensor x;
   TensorShape tensor_shape;
-  bool in_file = false;      ///< the arrays are pages of a file that nobody changed; else they are in memory
-  std::uint64_t window = 0;  ///< nonzeros that one thread has before it at a time
-  int threads = 1;           ///< that windows were counted for
-  /// Nonzeros decoded since pages were last given back.
-  std::unique_ptr<std::atomic<std::uint64_t>> decoded = std::make_unique<std::atomic<std::uint64_t>>(0);
+  bool in_file = false;              ///< the arrays are pages of a file that nobody changed; else they are in memory
+  std::uint64_t window = 0;          ///< nonzeros that one thread has before it at a time
+  int threads = 1;                   ///< that windows were counted for
+  std::unique_ptr<Counted> counted;  ///< the windows
 
   /// A copy in memory.
   [[nodiscard]] static Stream build(const CooTensor& x, const FormatOptions& options, const Context& context);
@@ -44,17 +43,15 @@ struct Stream {
     block.values = typed<Value>(x.values) + first;
   }
 
-  /// A copy of nonzeros; gives pages back now and then, whoever reads.
+  /// A copy of nonzeros. Readers go forwards, so what lies behind is given back now and then.
   template <class Index, class Value>
-  void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
+  void decode(std::uint64_t begin, std::size_t count, NonzeroBlock<Index, Value>& block) const {
     block.index_stride = 1;
     for (std::size_t m = 0; m < x.dims.size(); ++m)
-      std::copy_n(typed<Index>(x.indices[m]) + first, count, block.index_room(static_cast<int>(m)));
-    std::copy_n(typed<Value>(x.values) + first, count, block.value_room());
-    if (in_file && decoded->fetch_add(count, std::memory_order_relaxed) > window) {
-      decoded->store(0, std::memory_order_relaxed);
-      drop(0, tensor_shape.nnz);
-    }
+      std::copy_n(typed<Index>(x.indices[m]) + begin, count, block.index_room(static_cast<int>(m)));
+    std::copy_n(typed<Value>(x.values) + begin, count, block.value_room());
+    const std::uint64_t end = begin + count;
+    if (begin / window != end / window) drop(end - std::min(end, 2 * window), end);
   }
 };
 

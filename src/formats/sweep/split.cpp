@@ -9,9 +9,6 @@
 
 namespace polyad {
 
-namespace {
-
-/// Rows of the table of a group of leaves; unset when the group is none: several modes whose product is too large.
 std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
   std::uint64_t rows = 1;
   for (const int m : modes) {
@@ -21,8 +18,6 @@ std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
   }
   return rows;
 }
-
-}  // namespace
 
 double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost) {
   const auto nnz = static_cast<double>(x.nnz());

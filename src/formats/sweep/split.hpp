@@ -23,6 +23,9 @@ struct ModeSplit {
 /// Indices of merged leaf modes stay below this, so that a leaf takes two bytes.
 inline constexpr std::uint64_t most_merged_leaves = std::uint64_t{1} << 16U;
 
+/// Rows of a table that is indexed by leaves; 0 for several modes with more than most_merged_leaves of them.
+[[nodiscard]] std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes);
+
 /// Nanoseconds of one thread for MTTKRPs in all modes in turn with this split.
 [[nodiscard]] double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost);
 

@@ -125,7 +125,8 @@ std::optional<int> Sweep::leaf_position(int mode) const {
 }
 
 std::uint64_t Sweep::bytes() const {
-  std::uint64_t sum = bytes_in(leaves) + bytes_in(values) + lengths.bytes() + first.bytes() + roots.bytes();
+  std::uint64_t sum =
+      bytes_in(leaves) + bytes_in(values) + lengths.bytes() + first.bytes() + roots.bytes() + occupied.bytes();
   for (const IndexBuffer& b : ids) sum += bytes_in(b);
   return sum;
 }
@@ -137,8 +138,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
   s.split = choose_split(TensorSample(x, context), options.rank);
   std::vector<int> order = s.split.fibres;
   order.insert(order.end(), s.split.leaves.begin(), s.split.leaves.end());
-  s.leaf_rows = 1;
-  for (const int m : s.split.leaves) s.leaf_rows *= x.dims[static_cast<std::size_t>(m)];
+  s.leaf_rows = polyad::leaf_rows(x, s.split.leaves);
   const CooTensor sorted = sorted_for_tree(x, order, context);
   const std::uint64_t nnz = x.nnz();
   const std::uint64_t chunks = (nnz + chunk_nonzeros - 1) / chunk_nonzeros;
@@ -163,10 +163,17 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
       ids.push_back(typed<Index>(s.ids.back()));
     }
     Buffer<Value> values(context, nnz, "the values of sweep", Paging::plain);
+    if (s.split.leaves.size() > 1)
+      s.occupied = Buffer<std::uint8_t>(context, s.leaf_rows, "the occupied leaves", Paging::plain);
     std::visit(
         [&](auto& leaves) {
-          cpu::for_each_chunk(context.thread_count(), chunks,
-                              [&](std::uint64_t c, int) { arranger.write(c, leaves.data(), values.data(), ids); });
+          cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
+            arranger.write(c, leaves.data(), values.data(), ids);
+            if (s.occupied.empty()) return;
+            const std::uint64_t end = arranger.chunk_end(c);
+            for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z)  // several threads may say it
+              std::atomic_ref(s.occupied[leaves[z]]).store(1, std::memory_order_relaxed);
+          });
         },
         s.leaves);
     s.values = std::move(values);
@@ -176,20 +183,26 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
 
 namespace {
 
-StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
-  std::uint64_t rows = 1;
-  for (const int m : split.leaves) rows *= x.dims[static_cast<std::size_t>(m)];
+/// Long fibres are cut, others by the ends of chunks.
+double stored_fibres(const CooTensor& x, const ModeSplit& split) {
   const auto nnz = static_cast<double>(x.nnz());
   const double chunks = std::ceil(nnz / static_cast<double>(Sweep::chunk_nonzeros));
-  // Long fibres are cut, others by the ends of chunks.
-  const double fibres = std::min(nnz, split.fibre_count + nnz / static_cast<double>(Sweep::longest_fibre) + chunks);
+  return std::min(nnz, split.fibre_count + nnz / static_cast<double>(Sweep::longest_fibre) + chunks);
+}
+
+StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
+  const std::uint64_t rows = leaf_rows(x, split.leaves);
+  const auto nnz = static_cast<double>(x.nnz());
+  const double chunks = std::ceil(nnz / static_cast<double>(Sweep::chunk_nonzeros));
+  const double fibres = stored_fibres(x, split);
   const auto modes = static_cast<double>(split.fibres.size());
   const double leaf = rows <= 1U << 16U ? 2 : rows <= std::uint64_t{1} << 32U ? 4 : 8;
   const auto index = static_cast<double>(bytes_of(width_for(x.dims)));
   StoragePrediction p;
   p.words = leaf / 4 * nnz + modes * fibres;
   p.formula = "leaf/4*nnz + |H|*F (an estimate)";
-  p.bytes = nnz * (leaf + static_cast<double>(bytes_of(x.precision()))) + modes * fibres * index +
+  p.bytes = (split.leaves.size() > 1 ? static_cast<double>(rows) : 0) +
+            nnz * (leaf + static_cast<double>(bytes_of(x.precision()))) + modes * fibres * index +
             chunks * (sizeof(Sweep::Lengths) + sizeof(Sweep::Roots) + 8) + 8 +
             static_cast<double>(Sweep::padding) * (leaf + modes * index);
   return p;
@@ -210,18 +223,19 @@ std::string listed(const std::vector<int>& modes) {
 SweepEstimate estimate_sweep(const EstimateRequest& q) {
   // What is built is chosen by fixed costs, so that it does not depend on measurements.
   const ModeSplit split = choose_split(q.sample, q.rank);
+  const CooTensor& x = q.sample.tensor();
+  const double fibres = stored_fibres(x, split);
   SweepEstimate e;
-  e.ns = sweep_ns(q.sample.tensor(), split, q.rank, q.cost);
+  // 64-bit indices are for the generic kernels.
+  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(x, split, q.rank, q.cost) : nonzero_loops_ns(q, 4, 1, true);
   e.build_ns = 35 * q.sample.nnz();
-  const StoragePrediction storage = storage_of(q.sample.tensor(), split);
-  e.bytes = storage.bytes;
-  const bool keeps = split.fibres.size() > 1 && worth_keeping(split.fibre_count, q.sample.nnz());
-  e.kept = keeps ? split.fibre_count * q.row_bytes() : 0;
-  if (split.leaves.size() > 1) {  // a table of products, sums for each thread
-    double rows = 1;
-    for (const int m : split.leaves) rows *= q.sample.dim(m);
-    e.kept += rows * q.row_bytes() * (1 + q.sample.context().thread_count());
-  }
+  e.bytes = storage_of(x, split).bytes;
+  e.build_bytes = bytes_from_sorted_copy(q, e.bytes);
+  const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());
+  e.kept = keeps ? fibres * q.row_bytes() : 0;
+  // Of merged leaves a table of products, and sums for each thread.
+  if (split.leaves.size() > 1)
+    e.kept += static_cast<double>(leaf_rows(x, split.leaves)) * q.row_bytes() * (1 + q.threads);
   e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}", listed(split.leaves),
                       q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums per fibre kept" : "");
   return e;

@@ -37,14 +37,15 @@ struct Sweep {
 
   TensorShape tensor_shape;
   ModeSplit split;
-  std::uint64_t serial = 0;      ///< different for every one that was built in this process
-  std::uint64_t leaf_rows = 0;   ///< rows of a table indexed by leaves
-  LeafBuffer leaves;             ///< [nnz + padding]
-  ValueBuffer values;            ///< [nnz]
-  std::vector<IndexBuffer> ids;  ///< [mode of split.fibres][fibres + padding]
-  Buffer<Lengths> lengths;       ///< [chunks]
-  Buffer<std::uint64_t> first;   ///< [chunks + 1] the first fibre of each
-  Buffer<Roots> roots;           ///< [chunks]
+  std::uint64_t serial = 0;       ///< different for every one that was built in this process
+  std::uint64_t leaf_rows = 0;    ///< rows of a table indexed by leaves
+  LeafBuffer leaves;              ///< [nnz + padding]
+  ValueBuffer values;             ///< [nnz]
+  std::vector<IndexBuffer> ids;   ///< [mode of split.fibres][fibres + padding]
+  Buffer<Lengths> lengths;        ///< [chunks]
+  Buffer<std::uint64_t> first;    ///< [chunks + 1] the first fibre of each
+  Buffer<std::uint8_t> occupied;  ///< [leaf_rows] of merged leaves: 1 where there is a nonzero; else empty
+  Buffer<Roots> roots;            ///< [chunks]
 
   [[nodiscard]] static Sweep build(const CooTensor& x, const FormatOptions& options, const Context& context);
 

@@ -293,6 +293,7 @@ template <class T>
 struct FoldColumns {
   const LeafTable<T>& t;
   const T* sums;
+  const std::uint8_t* occupied;
   std::size_t position;
   std::uint64_t begin;
   std::uint64_t end;
@@ -301,13 +302,16 @@ struct FoldColumns {
   HWY_INLINE void run(std::uint64_t column) const {
     std::uint64_t below = 1;  // merged indices that differ only in digits below the position
     std::uint64_t above = 1;
-    for (std::size_t m = 0; m < static_cast<std::size_t>(t.modes); ++m)
-      (m < position ? above : m > position ? below : above) *= m == position ? 1 : t.lengths[m];
+    for (std::size_t m = 0; m < static_cast<std::size_t>(t.modes); ++m) {
+      if (m < position) above *= t.lengths[m];
+      if (m > position) below *= t.lengths[m];
+    }
     for (std::uint64_t i = begin; i < end; ++i) {
       Cols<T, C> total = Cols<T, C>::zero();
       for (std::uint64_t a = 0; a < above; ++a)
         for (std::uint64_t b = 0; b < below; ++b) {
           const std::uint64_t k = (a * t.lengths[position] + i) * below + b;
+          if (occupied[k] == 0) continue;
           const Digits<T> digits(t, k);
           Cols<T, C> term = Cols<T, C>::load(sums + k * t.stride + column);
           for (std::size_t m = 0; m < static_cast<std::size_t>(t.modes); ++m)
@@ -319,22 +323,23 @@ struct FoldColumns {
   }
 };
 
-#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                            \
-  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {                    \
-    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, sink});                                               \
-  }                                                                                                              \
-  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) {       \
-    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, sink});                                            \
-  }                                                                                                              \
-  void scatter_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                               \
-    for_column_blocks(l.stride, ScatterColumns<T>{l, chunk, sums});                                              \
-  }                                                                                                              \
-  void fill_##suffix(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {                   \
-    for_column_blocks(t.stride, FillColumns<T>{t, begin, end, rows});                                            \
-  }                                                                                                              \
-  void fold_##suffix(const LeafTable<T>& t, const T* sums, int position, std::uint64_t begin, std::uint64_t end, \
-                     T* out) {                                                                                   \
-    for_column_blocks(t.stride, FoldColumns<T>{t, sums, static_cast<std::size_t>(position), begin, end, out});   \
+#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                          \
+  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {                  \
+    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, sink});                                             \
+  }                                                                                                            \
+  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) {     \
+    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, sink});                                          \
+  }                                                                                                            \
+  void scatter_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                             \
+    for_column_blocks(l.stride, ScatterColumns<T>{l, chunk, sums});                                            \
+  }                                                                                                            \
+  void fill_##suffix(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {                 \
+    for_column_blocks(t.stride, FillColumns<T>{t, begin, end, rows});                                          \
+  }                                                                                                            \
+  void fold_##suffix(const LeafTable<T>& t, const T* sums, const std::uint8_t* occupied, int position,         \
+                     std::uint64_t begin, std::uint64_t end, T* out) {                                         \
+    for_column_blocks(t.stride,                                                                                \
+                      FoldColumns<T>{t, sums, occupied, static_cast<std::size_t>(position), begin, end, out}); \
   }
 POLYAD_FIBRE_LOOPS(float, f32)
 POLYAD_FIBRE_LOOPS(double, f64)
@@ -346,27 +351,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyad {
 
-#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                         \
-  HWY_EXPORT(gather_##suffix);                                                                                \
-  HWY_EXPORT(kept_##suffix);                                                                                  \
-  HWY_EXPORT(scatter_##suffix);                                                                               \
-  HWY_EXPORT(fill_##suffix);                                                                                  \
-  HWY_EXPORT(fold_##suffix);                                                                                  \
-  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {                   \
-    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, sink);                                                    \
-  }                                                                                                           \
-  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) {     \
-    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, sink);                                                 \
-  }                                                                                                           \
-  void scatter_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                              \
-    HWY_DYNAMIC_DISPATCH(scatter_##suffix)(l, chunk, sums);                                                   \
-  }                                                                                                           \
-  void fill_table(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {                   \
-    HWY_DYNAMIC_DISPATCH(fill_##suffix)(t, begin, end, rows);                                                 \
-  }                                                                                                           \
-  void fold_table(const LeafTable<T>& t, const T* sums, int position, std::uint64_t begin, std::uint64_t end, \
-                  T* out) {                                                                                   \
-    HWY_DYNAMIC_DISPATCH(fold_##suffix)(t, sums, position, begin, end, out);                                  \
+#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                     \
+  HWY_EXPORT(gather_##suffix);                                                                            \
+  HWY_EXPORT(kept_##suffix);                                                                              \
+  HWY_EXPORT(scatter_##suffix);                                                                           \
+  HWY_EXPORT(fill_##suffix);                                                                              \
+  HWY_EXPORT(fold_##suffix);                                                                              \
+  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {               \
+    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, sink);                                                \
+  }                                                                                                       \
+  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) { \
+    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, sink);                                             \
+  }                                                                                                       \
+  void scatter_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                          \
+    HWY_DYNAMIC_DISPATCH(scatter_##suffix)(l, chunk, sums);                                               \
+  }                                                                                                       \
+  void fill_table(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {               \
+    HWY_DYNAMIC_DISPATCH(fill_##suffix)(t, begin, end, rows);                                             \
+  }                                                                                                       \
+  void fold_table(const LeafTable<T>& t, const T* sums, const std::uint8_t* occupied, int position,       \
+                  std::uint64_t begin, std::uint64_t end, T* out) {                                       \
+    HWY_DYNAMIC_DISPATCH(fold_##suffix)(t, sums, occupied, position, begin, end, out);                    \
   }
 POLYAD_FIBRE_LOOPS(float, f32)
 POLYAD_FIBRE_LOOPS(double, f64)

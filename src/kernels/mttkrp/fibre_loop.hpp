@@ -39,7 +39,6 @@ struct FibreLoop {
   bool prefetch_output = false;
   T* products = nullptr;     // [fibres][stride]: gather writes them unless it is null
   std::uint64_t stride = 0;  // of all matrices
-  std::uint64_t cols = 0;    // <= stride: columns that matter
 };
 
 /// Fibres of one chunk.
@@ -71,10 +70,11 @@ struct LeafTable {
 void fill_table(const LeafTable<float>& table, std::uint64_t begin, std::uint64_t end, float* rows);
 void fill_table(const LeafTable<double>& table, std::uint64_t begin, std::uint64_t end, double* rows);
 /// out(i) = sum over merged indices k whose digit `position` is i of sums(k) * product of the other modes' rows, for i
-/// in begin .. end.
-void fold_table(const LeafTable<float>& table, const float* sums, int position, std::uint64_t begin, std::uint64_t end,
-                float* out);
-void fold_table(const LeafTable<double>& table, const double* sums, int position, std::uint64_t begin,
-                std::uint64_t end, double* out);
+/// in begin .. end. \param occupied [merged indices] 0 where there is no nonzero: rows there do not matter, even if
+/// infinite
+void fold_table(const LeafTable<float>& table, const float* sums, const std::uint8_t* occupied, int position,
+                std::uint64_t begin, std::uint64_t end, float* out);
+void fold_table(const LeafTable<double>& table, const double* sums, const std::uint8_t* occupied, int position,
+                std::uint64_t begin, std::uint64_t end, double* out);
 
 }  // namespace polyad

@@ -19,7 +19,6 @@ class SweepRun {
   explicit SweepRun(const MttkrpRequest<T>& r)
       : r_(r), s_(*get_if<Sweep>(r.tensor)), maker_{s_.serial, r.stride() * sizeof(T)} {
     loop_.stride = r.stride();
-    loop_.cols = r.out.cols();
     loop_.values = typed<T>(s_.values);
     std::visit(
         [&]<class Leaf>(const Buffer<Leaf>& leaves) {
@@ -63,14 +62,29 @@ class SweepRun {
       loop_.products = room(fibre_products, bytes);
       return true;
     }
-    if (merged() && !r_.workspace.affords(leaf_table, table_bytes(), r_.context)) return false;
+    if (merged()) {
+      if (!r_.workspace.affords(leaf_table, table_bytes(), r_.context)) return false;
+      loop_.table = leaf_products();
+    } else {
+      loop_.table = factor_of(s_.split.leaves[0]).data();
+    }
     // The product of a tensor of two modes is the result itself.
     const bool keep = s_.split.fibres.size() > 1 && r_.workspace.keeps_products() &&
                       worth_keeping(static_cast<double>(s_.fibres()), static_cast<double>(r_.nnz())) &&
-                      r_.workspace.affords(fibre_products, bytes, r_.context);
+                      r_.workspace.affords(fibre_products, bytes + needed_later(), r_.context);
     if (keep) loop_.products = room(fibre_products, bytes);
-    loop_.table = merged() ? leaf_products() : factor_of(s_.split.leaves[0]).data();
     return true;
+  }
+
+  /// Memory that outputs of this and other modes will want: products that are kept must not take it from them.
+  [[nodiscard]] std::uint64_t needed_later() const {
+    const std::uint64_t row = r_.stride() * sizeof(T);
+    std::uint64_t most = merged() ? table_bytes() * static_cast<std::uint64_t>(team()) : 0;
+    for (const std::uint64_t d : s_.tensor_shape.dims) {
+      const std::uint64_t copies = d * row * static_cast<std::uint64_t>(team() - 1);
+      if (copies / 100 <= r_.nnz()) most = std::max(most, copies);
+    }
+    return most + 2 * s_.chunks() * row;
   }
 
   [[nodiscard]] bool merged() const { return s_.split.leaves.size() > 1; }
@@ -129,7 +143,9 @@ class SweepRun {
     const T* sums = leaf_row_sums(threads);
     cpu::parallel_ranges(
         r_.threads(), r_.out.rows(),
-        [&](std::uint64_t begin, std::uint64_t end) { fold_table(table, sums, position, begin, end, r_.out.data()); },
+        [&](std::uint64_t begin, std::uint64_t end) {
+          fold_table(table, sums, s_.occupied.data(), position, begin, end, r_.out.data());
+        },
         std::max<std::uint64_t>(1, 1024 * r_.out.rows() / s_.leaf_rows));
   }
 
@@ -141,9 +157,8 @@ class SweepRun {
   /// Per merged leaf the sum over its nonzeros.
   const T* leaf_row_sums(int threads) {
     const std::uint64_t elements = s_.leaf_rows * r_.stride();
-    const bool held = r_.workspace.holds(leaf_sums, s_.split.fibres, maker_);
     T* sums = room(leaf_sums, elements * sizeof(T) * static_cast<std::size_t>(threads));
-    if (held) return sums;
+    if (r_.workspace.holds(leaf_sums, s_.split.fibres, maker_)) return sums;  // a larger room would hold nothing
     cpu::run_team(threads, [&](int rank, int size) {
       T* mine = sums + static_cast<std::uint64_t>(rank) * elements;
       std::fill_n(mine, elements, T{0});

@@ -21,8 +21,10 @@ namespace {
 /// sweeps more bring a better row for nothing.
 constexpr int descent_sweeps = 4;
 
-/// A component this much shorter than the tensor is taken as 0: its scale would soon be no number any more.
-constexpr double vanished = 1e-30;
+/// A component this much shorter than the tensor is taken as 0: when it comes back, its factor is divided by this
+/// scale, and the squares of that have to be numbers. In f32 it is below the last digit anyway.
+template <class T>
+constexpr double vanished = sizeof(T) == 4 ? 1e-12 : 1e-30;
 
 std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
 
@@ -177,7 +179,7 @@ void Als<T>::normalise_columns(int mode) {
     const double length = std::sqrt(gram(r, r));
     const bool near = length >= 0.25 && length <= 4;
     if (length == 0) continue;
-    if (state_.lambda[r] * length < vanished) {
+    if (state_.lambda[r] * length < vanished<T>) {
       scale[r] = 0;
       state_.lambda[r] = 1;
       needed = true;

@@ -57,7 +57,7 @@ MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, s
   const double model = rows * rank * sizeof(double);
   plan.tensor = whole(*bytes);
   plan.load = whole(x.duplicates_merged ? coordinates : 2 * coordinates + sort);
-  plan.build = whole(coordinates + *bytes + sort);
+  plan.build = whole(coordinates + (estimate.has_kernel ? 1.05 * estimate.build_bytes : *bytes + sort));
   // Products that kernels keep from mode to mode, unless the limit forbids it.
   const double kept = estimate.kept_bytes;
   plan.iterate = whole(*bytes + (states * rows + nonnegative) * row_of(options.rank) + copies + sketch + small + model);

@@ -31,7 +31,12 @@ void copy_columns(const FactorMatrix<T>& from, std::uint64_t count, bool magnitu
 template <class T>
 void Als<T>::start(std::uint64_t restart) {
   state_ = {};
+  // What kernels kept is of other factors, and must not take the memory of what is needed.
+  workspace_.clear();
   workspace_.changed();
+  for (std::size_t m = 0; m < order_; ++m)
+    if (is_nonnegative(static_cast<int>(m)) && mttkrp_[m].rows() == 0)
+      mttkrp_[m] = FactorMatrix<T>(context_, x_.dims()[m], rank_);
   state_.lambda.assign(rank_, 1.0);
   // Start k of a seed is the only start of seed + k: any of them can be had again by itself.
   Context seeded = context_;

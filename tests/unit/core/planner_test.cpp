@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <polyad/polyad.hpp>
 
 #include "../scratch.hpp"
@@ -72,6 +73,30 @@ TEST(Planner, DeterministicRunsTakeWhatPromisesTheSameBits) {
   EXPECT_NE(choose_format(like_nell2(100000), 16, context).format, "sweep");
 }
 
+TEST(Planner, ADeterministicChoiceDoesNotDependOnTheThreads) {
+  for (const CooTensor& x : {with_fibres({200, 300, 400}, 120000), like_nell2(50000)}) {
+    Context context;
+    context.deterministic = true;
+    context.threads = 1;
+    const Choice one = choose_format(x, 16, context, 1e9);
+    context.threads = 8;
+    const Choice eight = choose_format(x, 16, context, 1e9);
+    EXPECT_EQ(one.format, eight.format);
+    EXPECT_EQ(one.why, eight.why);
+  }
+}
+
+TEST(Planner, OddTensors) {
+  EXPECT_THROW((void)rank_formats(with_fibres({50}, 10), 16), Error);
+  EXPECT_EQ(choose_format(with_fibres({50}, 10), 16).format, "coo");
+  const CooTensor empty = make_coo({5, 6, 7}, 0, Precision::f64, {});
+  for (const double size : {1.0, usual_size, std::numeric_limits<double>::infinity()}) {
+    const Choice choice = choose_format(empty, 16, {}, size);
+    EXPECT_EQ(choice.why.find("nan"), std::string::npos) << choice.why;
+    (void)build(empty, choice.format);
+  }
+}
+
 TEST(Planner, RemembersWhatTuningFound) {
   const test::Scratch folder;
   Context context;
@@ -84,6 +109,8 @@ TEST(Planner, RemembersWhatTuningFound) {
   EXPECT_EQ(after.format, tuned.format);
   EXPECT_EQ(after.why, tuned.why);
   EXPECT_EQ(choose_format(x, 9, context).why.find("measured on this machine"), std::string::npos) << "another rank";
+  EXPECT_EQ(choose_format(x, 8, context, 1.0).why.find("measured on this machine"), std::string::npos)
+      << "another size";
   // A damaged cache is no cache.
   std::ofstream(folder.path("cache/tuned.json")) << "{\"a";
   std::ofstream(folder.path("cache/machine.json")) << "[1]";

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <polyad/polyad.hpp>
 
 #include "core/tensor_sample.hpp"
@@ -130,24 +132,67 @@ TEST(Sweep, AnotherTensorsProductsAreNotTaken) {
   }
 }
 
-TEST(Sweep, ShortOfMemoryItKeepsNothingAndIsRight) {
-  const CooTensor& x = shapes()[3];
+TEST(Sweep, WhateverTheMemoryItIsRightAndWithinTheLimit) {
+  for (const CooTensor* x : std::vector<const CooTensor*>{&shapes()[0], &shapes()[3], &shapes()[4]}) {
+    Context context;
+    context.threads = 2;
+    Tensor tensor = build(*x, "sweep", {}, context);
+    const std::vector<FactorMatrix<double>> factors = integer_factors(*x, 16, 0);
+    std::vector<oracle::Dense> want;
+    std::vector<FactorMatrix<double>> out;
+    for (int mode = 0; mode < x->order(); ++mode) {
+      want.push_back(expected(*x, factors, mode));
+      out.emplace_back(context, x->dims[static_cast<std::size_t>(mode)], 16);
+    }
+    for (std::uint64_t limit = 30000; limit < 30'000'000; limit += limit / 4) {
+      Context tight = context;
+      tight.memory = std::make_shared<MemoryBudget>(limit);
+      Workspace workspace;
+      workspace.keep_products();
+      for (int mode = 0; mode < x->order(); ++mode) {
+        const auto at = static_cast<std::size_t>(mode);
+        (void)mttkrp<double>(tensor, factors, mode, out[at], workspace, tight);
+        expect_same(out[at], want[at], fmt::format("mode {} within {} bytes", mode + 1, limit));
+        if (HasFatalFailure()) return;
+      }
+      EXPECT_LE(tight.memory->peak(), limit);
+    }
+  }
+}
+
+TEST(Sweep, AnotherNumberOfThreadsFindsNothingStale) {
+  const CooTensor& x = shapes()[3];  // merged leaves
   Context context;
-  context.threads = 2;
   Tensor tensor = build(x, "sweep", {}, context);
-  const std::vector<FactorMatrix<double>> factors = integer_factors(x, 16, 0);
-  std::vector<FactorMatrix<double>> out;
-  for (const std::uint64_t d : x.dims) out.emplace_back(context, d, 16);
-  Context tight = context;
-  tight.memory = std::make_shared<MemoryBudget>(30000);
+  const std::vector<FactorMatrix<double>> factors = integer_factors(x, 8, 0);
   Workspace workspace;
   workspace.keep_products();
-  for (int mode = 0; mode < x.order(); ++mode) {
-    (void)mttkrp<double>(tensor, factors, mode, out[static_cast<std::size_t>(mode)], workspace, tight);
-    expect_same(out[static_cast<std::size_t>(mode)], expected(x, factors, mode), fmt::format("mode {}", mode + 1));
-    if (HasFatalFailure()) return;
-  }
-  EXPECT_LE(tight.memory->peak(), 30000U);
+  for (const int threads : {1, 4, 2, 3, 1})
+    for (int mode = 0; mode < x.order(); ++mode) {
+      context.threads = threads;
+      FactorMatrix<double> out(context, x.dims[static_cast<std::size_t>(mode)], 8);
+      (void)mttkrp<double>(tensor, factors, mode, out, workspace, context);
+      expect_same(out, expected(x, factors, mode), fmt::format("{} threads, mode {}", threads, mode + 1));
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST(Sweep, AnInfinityStaysWithItsNonzeros) {
+  // Modes 2 and 3 are merged; row 1 of mode 3 is infinite and meets index 0 of mode 2 nowhere.
+  CooTensor x = integers({50, 3, 4}, 500, 1);
+  auto& second = std::get<Buffer<std::uint32_t>>(x.indices[1]);
+  auto& third = std::get<Buffer<std::uint32_t>>(x.indices[2]);
+  for (std::uint64_t k = 0; k < x.nnz(); ++k)
+    if (second[k] == 0 && third[k] == 1) second[k] = 2;
+  x.sorted_by.clear();
+  x.duplicates_merged = false;
+  std::vector<FactorMatrix<double>> factors = integer_factors(x, 4, 0);
+  for (std::uint64_t r = 0; r < 4; ++r) factors[2](1, r) = std::numeric_limits<double>::infinity();
+  Tensor tensor = build(x, "sweep");
+  Workspace workspace;
+  FactorMatrix<double> out(Context{}, 3, 4);
+  (void)mttkrp<double>(tensor, factors, 1, out, workspace);
+  for (std::uint64_t r = 0; r < 4; ++r) EXPECT_TRUE(std::isfinite(out(0, r))) << out(0, r);
 }
 
 TEST(Sweep, FibresAreArrangedByLength) {
