@@ -228,7 +228,8 @@ struct Chunks {
   Chunks(std::uint64_t rows_, std::uint64_t columns) : rows(rows_) {
     // So many that threads are busy, so few that their sums take at most 64 MB.
     const std::uint64_t most = std::clamp<std::uint64_t>((std::uint64_t{1} << 23U) / (columns * columns), 1, 256);
-    length = std::max<std::uint64_t>(1, (rows / most + block_rows - 1) / block_rows) * block_rows;
+    // And so long that the sums of a chunk cost little beside its rows.
+    length = std::max<std::uint64_t>(16, (rows / most + block_rows - 1) / block_rows) * block_rows;
     count = (rows + length - 1) / length;
   }
   [[nodiscard]] std::uint64_t begin(std::uint64_t chunk) const { return chunk * length; }
@@ -250,7 +251,8 @@ RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context
   const std::uint64_t columns = block_columns<T>(rank);
   const Chunks chunks(rows, columns);
   const std::uint64_t part_size = columns * columns + columns;
-  Buffer<double> parts(context, std::max<std::uint64_t>(1, chunks.count) * part_size, "sums over the rows of a factor");
+  Buffer<double> parts(context, std::max<std::uint64_t>(1, chunks.count) * part_size, "sums over the rows of a factor",
+                       Paging::plain);
   // Below 50 us a thread does not pay. Chunks are handed out one by one: rows of frequent indices lie together, and
   // those of zeros cost little.
   const std::uint64_t worth = 1 + rows * columns * columns / (std::uint64_t{1} << 20U);
