@@ -226,7 +226,9 @@ void run(const CpdOptions& o, Session& session) {
   }
 
   const Choice choice = session.timed(o.planner.tune ? "tune" : "plan", [&] {
-    return stream ? *stream : format_option(options.format, {}, x, options.rank, session, o.planner);
+    PlannerFlags flags = o.planner;
+    flags.same_again = !options.checkpoint.empty();
+    return stream ? *stream : format_option(options.format, {}, x, options.rank, session, flags);
   });
   FormatOptions format;
   format.rank = options.rank;

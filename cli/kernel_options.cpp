@@ -62,8 +62,10 @@ Choice format_option(const std::string& name, const std::string& kernel, const C
   const double most_size = flags.lean                         ? 1
                            : session.options().memory.empty() ? usual_size
                                                               : std::numeric_limits<double>::infinity();
-  return flags.tune ? tune_format(x, rank, session.context(), most_size)
-                    : choose_format(x, rank, session.context(), most_size);
+  if (flags.tune) return tune_format(x, rank, session.context(), most_size);
+  Context context = session.context();
+  if (flags.same_again) context.cache.clear();
+  return choose_format(x, rank, context, most_size);
 }
 
 std::optional<Choice> stream_option(const std::string& name, const CooTensor& x, std::uint64_t rank,

@@ -25,6 +25,8 @@ void check_order(const CooTensor& x, const InputOptions& input);
 struct PlannerFlags {
   bool tune = false;
   bool lean = false;
+  /// Choose without what the cache has: a run that is resumed later has to choose the same.
+  bool same_again = false;
 
   void declare(CLI::App& command);
 };

@@ -151,7 +151,10 @@ template <class Release>
 CpAlsResult build_and_solve(const CooTensor& x, const CpAlsOptions& options, const Context& context,
                             const Release& release) {
   check(options, x.dims);
-  const Choice choice = options.format == "auto" ? choose_format(x, options.rank, context)
+  // A run that is resumed has to choose the same format again, whatever was measured in between.
+  Context planning = context;
+  if (!options.checkpoint.empty()) planning.cache.clear();
+  const Choice choice = options.format == "auto" ? choose_format(x, options.rank, planning)
                                                  : Choice{format_named(options.format).name, "asked for"};
   FormatOptions format;
   format.rank = options.rank;
