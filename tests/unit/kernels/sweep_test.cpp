@@ -62,11 +62,11 @@ void expect_same(const FactorMatrix<double>& found, const oracle::Dense& want, c
 const std::vector<CooTensor>& shapes() {
   static const std::vector<CooTensor> all = [] {
     std::vector<CooTensor> list;
-    list.push_back(integers({40, 30, 500}, 40000, 20, {2, 2, 30}));
-    list.push_back(integers({500, 30, 40}, 40000, 20, {30, 2, 2}));
+    list.push_back(integers({40, 30, 500}, 20000, 20, {2, 2, 30}));
+    list.push_back(integers({500, 30, 40}, 20000, 20, {30, 2, 2}));
     list.push_back(integers({40, 500, 30}, 20000, 20, {2, 30, 2}));
-    list.push_back(integers({300, 8, 9, 200}, 40000, 6, {1, 3, 3, 3}));
-    list.push_back(integers({2, 600, 300, 3, 5}, 30000, 6, {2, 1, 1, 3, 3}));
+    list.push_back(integers({300, 8, 9, 200}, 20000, 6, {1, 3, 3, 3}));
+    list.push_back(integers({2, 600, 300, 3, 5}, 20000, 6, {2, 1, 1, 3, 3}));
     list.push_back(integers({70, 900}, 20000, 5, {1, 20}));
     list.push_back(integers({3000, 4000, 5000}, 20000, 1));
     list.push_back(integers({4, 5, 6, 7, 8, 9}, 20000, 1));
@@ -77,7 +77,7 @@ const std::vector<CooTensor>& shapes() {
 
 TEST(Sweep, KeptProductsFollowTheFactorsThatChange) {
   for (const CooTensor& x : shapes())
-    for (const std::uint64_t rank : {1U, 5U, 16U, 40U}) {
+    for (const std::uint64_t rank : {3U, 40U}) {
       const std::string shape = fmt::format("{} rank {}", fmt::join(x.dims, "x"), rank);
       for (const int threads : {1, 3}) {
         Context context;
