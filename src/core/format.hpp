@@ -189,6 +189,8 @@ template <Format F>
 
 /// All lines of formats.list.
 [[nodiscard]] std::span<const FormatClass* const> format_classes();
+/// The line of a name; Error (usage) that says which there are.
+[[nodiscard]] const FormatClass& class_named(std::string_view name);
 
 /// Calls f.template operator()<Index, Value>() with the types of a shape: one dispatch, then typed loops.
 template <class F>

@@ -111,11 +111,6 @@ class Estimator {
   const Context& context_;
 };
 
-const FormatClass& class_named(std::string_view name) {
-  const FormatEntry& entry = format_named(name);
-  return **std::ranges::find(format_classes(), entry.name, [](const FormatClass* f) { return f->entry.name; });
-}
-
 }  // namespace
 
 FormatEstimate estimate_format(const CooTensor& x, std::string_view format, std::uint64_t rank,

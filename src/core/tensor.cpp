@@ -63,13 +63,13 @@ CooTensor Tensor::to_coo(const Context& context) const {
   return x;
 }
 
-namespace {
-
 const FormatClass& class_named(std::string_view name) {
   const FormatEntry& entry = format_named(name);  // says which there are when there is none
   const auto all = format_classes();
   return **std::find_if(all.begin(), all.end(), [&](const FormatClass* f) { return f->entry.name == entry.name; });
 }
+
+namespace {
 
 void check_mode(const CooTensor& x, const FormatOptions& options) {
   if (options.mode && (*options.mode < 0 || *options.mode >= x.order()))

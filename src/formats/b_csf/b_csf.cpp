@@ -94,12 +94,6 @@ const FormatClass b_csf_format = {
       return erased(b_csf_format, options, BCsf::build(x, options, context));
     },
     predict,
-    [](const EstimateRequest& q) {
-      SweepEstimate e = estimate_csf_all(q);
-      e.ns *= 1.03;
-      e.build_ns = 35 * q.sample.nnz() * q.sample.order();
-      e.why = "as csf-all, long fibres split";
-      return e;
-    }};
+    [](const EstimateRequest& q) { return estimate_like_csf_all(q, 1.03, 35, "as csf-all, long fibres split"); }};
 
 }  // namespace polyad

@@ -128,7 +128,13 @@ constexpr std::string_view paper = "Smith and Karypis, IA^3 2015; Nisa et al., I
 
 }  // namespace
 
-SweepEstimate estimate_csf_all(const EstimateRequest& q) { return estimate(q, Csf::Trees::all); }
+SweepEstimate estimate_like_csf_all(const EstimateRequest& q, double sweeps, double build_ns, std::string why) {
+  SweepEstimate e = estimate(q, Csf::Trees::all);
+  e.ns *= sweeps;
+  e.build_ns = build_ns * q.sample.nnz() * q.sample.order();
+  e.why = std::move(why);
+  return e;
+}
 
 extern const FormatClass csf_one_format;
 const FormatClass csf_one_format = {{{"csf-one", "compressed sparse fibres: one tree, the shortest mode at the root"},
@@ -166,6 +172,6 @@ const FormatClass csf_all_format = {{{"csf-all", "compressed sparse fibres: one 
                                     },
                                     [](const CooTensor& x, const TensorStatistics&, const FormatOptions&,
                                        const Context& context) { return predict(x, Csf::Trees::all, context); },
-                                    estimate_csf_all};
+                                    [](const EstimateRequest& q) { return estimate(q, Csf::Trees::all); }};
 
 }  // namespace polyad

@@ -41,7 +41,9 @@ struct Csf {
   }
 };
 
-/// What one tree per mode would take; B-CSF and HB-CSF differ little from it.
-[[nodiscard]] SweepEstimate estimate_csf_all(const EstimateRequest& request);
+/// What a relative of csf-all takes (B-CSF, HB-CSF): so many times its sweep, and so many nanoseconds a nonzero and
+/// mode to build.
+[[nodiscard]] SweepEstimate estimate_like_csf_all(const EstimateRequest& request, double sweeps, double build_ns,
+                                                  std::string why);
 
 }  // namespace polyad

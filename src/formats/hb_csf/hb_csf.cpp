@@ -229,11 +229,7 @@ const FormatClass hb_csf_format = {
     },
     predict,
     [](const EstimateRequest& q) {
-      SweepEstimate e = estimate_csf_all(q);
-      e.ns *= 1.04;
-      e.build_ns = 40 * q.sample.nnz() * q.sample.order();
-      e.why = "as csf-all, sparse slices as coordinates";
-      return e;
+      return estimate_like_csf_all(q, 1.04, 40, "as csf-all, sparse slices as coordinates");
     }};
 
 }  // namespace polyad
