@@ -8,8 +8,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace polyad {
+
+namespace gpu {
+class Device;
+}  // namespace gpu
 
 /// Counts the bytes held by polyad's big arrays and refuses to go over a limit. Thread-safe.
 class MemoryBudget {
@@ -57,6 +62,8 @@ struct Context {
   /// Folder where measurements of this machine are kept (row costs, tuned formats); empty: nothing is measured for
   /// planning or remembered, and the costs of a reference machine are taken.
   std::string cache;
+  /// Where kernels run (open_devices); empty: on the processor. Several share the work.
+  std::vector<std::shared_ptr<gpu::Device>> devices;
   /// Called now and then by long operations, on any thread but never on two at once; may be empty.
   std::function<void(const Progress&)> observer;
   /// Asked now and then by long operations, perhaps by several threads at once; returning true makes them throw Error

@@ -57,6 +57,10 @@ class Workspace {
   [[nodiscard]] bool holds(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const;
   /// For kernels: the room of a purpose now holds what was made from them.
   void set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker);
+  /// For kernels: how often the factor of a mode was said to have changed.
+  [[nodiscard]] std::uint64_t version(int mode) const;
+  /// For kernels: what they keep on devices, theirs to make; given back by clear().
+  [[nodiscard]] std::shared_ptr<void>& on_devices();
 
  private:
   struct Rooms;

@@ -7,6 +7,7 @@
 #include "polyad/coo_tensor.hpp"
 #include "polyad/cp_als.hpp"
 #include "polyad/cp_model.hpp"
+#include "polyad/device.hpp"
 #include "polyad/error.hpp"
 #include "polyad/factors.hpp"
 #include "polyad/generate.hpp"

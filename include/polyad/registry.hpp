@@ -24,9 +24,10 @@ struct FormatEntry : Entry {
 
 /// A kernel: one way to do an operation on one format.
 struct KernelEntry : Entry {
-  std::string_view operation;  ///< "mttkrp", "ttv", "ttm", "norm", "innerprod"
-  std::string_view formats;    ///< the formats it works on, by commas; "any"
-  bool deterministic = false;  ///< the same bits for any number of threads
+  std::string_view operation;        ///< "mttkrp", "ttv", "ttm", "norm", "innerprod"
+  std::string_view formats;          ///< the formats it works on, by commas; "any"
+  bool deterministic = false;        ///< the same bits for any number of threads
+  std::string_view backend = "cpu";  ///< or "gpu": it runs on the devices of the Context
 };
 
 /// A file dialect.
@@ -36,11 +37,12 @@ struct DialectEntry : Entry {
   bool can_write = false;
 };
 
-/// A device that computations can run on.
+/// A device that computations can run on, or one that cannot be used and why.
 struct DeviceEntry {
-  std::string name;
-  std::string backend;
-  std::string description;
+  std::string name;         ///< "cpu", "opencl:0", "cuda:0"; that of the backend when it found none
+  std::string backend;      ///< "cpu", "opencl", "cuda"
+  std::string description;  ///< or why there is none
+  bool available = true;
 };
 
 /// Storage formats, in the order of formats.list.
@@ -53,7 +55,7 @@ struct DeviceEntry {
 [[nodiscard]] std::span<const Entry> backends();
 /// File dialects, in the order in which detection asks them.
 [[nodiscard]] std::span<const DialectEntry> dialects();
-/// Devices found on this machine.
+/// Devices found on this machine, the processor first; backends without one say why.
 [[nodiscard]] std::vector<DeviceEntry> devices();
 
 }  // namespace polyad

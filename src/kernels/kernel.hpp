@@ -33,7 +33,8 @@ struct Chosen {
 };
 
 /// The cheapest kernel that can, or the one of the given name (Error when it cannot or there is none). With a
-/// deterministic context only kernels that promise the same bits are asked, on tensors whose order promises them too.
+/// deterministic context only kernels that promise the same bits are asked, on tensors whose order promises them too;
+/// with devices only those that run on them.
 template <class Kernel, class Question>
 [[nodiscard]] Chosen<Kernel> choose(std::span<const Kernel* const> kernels, const Question& question,
                                     std::string_view forced, bool deterministic) {
@@ -47,7 +48,9 @@ template <class Kernel, class Question>
   for (const Kernel* k : kernels) {
     if (!forced.empty() && k->entry.name != forced) continue;
     known = true;
-    Answer answer = deterministic && !k->entry.deterministic
+    Answer answer = (k->entry.backend == "gpu") == question.context.devices.empty()
+                        ? cannot(fmt::format("it runs on the {}", k->entry.backend))
+                    : deterministic && !k->entry.deterministic
                         ? cannot("its result depends on the number of threads, and --deterministic was asked for")
                         : k->ask(question);
     if (!answer.can) {
@@ -62,6 +65,10 @@ template <class Kernel, class Question>
   if (!known && !forced.empty())
     throw usage_error(
         fmt::format("there is no kernel '{}' for this ('polyad list kernels' shows what there is)", forced));
+  if (!question.context.devices.empty())
+    throw usage_error(
+        fmt::format("no kernel of the devices works on {}{} ('polyad list kernels' shows what they can do)",
+                    question.tensor.format().name, deterministic ? " with the same bits every time" : ""));
   throw usage_error("no kernel can do this");
 }
 

@@ -20,6 +20,7 @@ struct Workspace::Rooms {
   bool keeping = false;
   std::array<std::uint64_t, max_order> versions = {};  // of the factors; counted from 1 when products are kept
   std::map<int, Origin> origins;                       // of rooms that hold something
+  std::shared_ptr<void> on_devices;                    // what kernels keep there
 
   [[nodiscard]] Origin origin(std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const {
     Origin o{maker, {}};
@@ -57,7 +58,12 @@ std::uint64_t Workspace::bytes() const noexcept {
   return sum;
 }
 
+std::uint64_t Workspace::version(int mode) const { return rooms_->versions.at(static_cast<std::size_t>(mode)); }
+
+std::shared_ptr<void>& Workspace::on_devices() { return rooms_->on_devices; }
+
 void Workspace::clear() noexcept {
+  rooms_->on_devices.reset();
   rooms_->by_purpose.clear();
   rooms_->origins.clear();
 }

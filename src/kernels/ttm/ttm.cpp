@@ -140,9 +140,11 @@ SemiSparseTensor ttm(const Tensor& x, int mode, const Matrix& matrix, const Cont
     throw usage_error(fmt::format("ttm: a matrix of {} x {} for mode {}, whose length is {}; expected {} columns",
                                   matrix.rows, matrix.cols, mode + 1, dim, dim));
   if (matrix.rows == 0) throw usage_error("ttm: a matrix without rows; the result would be empty");
+  Context here = context;
+  here.devices.clear();  // it runs on the processor only
   const Chosen<TtmKernel> chosen =
-      choose<TtmKernel>(all_kernels, TtmQuestion{x.body(mode), mode, context}, {}, context.deterministic);
-  return chosen.kernel->run({x, mode, matrix, context});
+      choose<TtmKernel>(all_kernels, TtmQuestion{x.body(mode), mode, here}, {}, here.deterministic);
+  return chosen.kernel->run({x, mode, matrix, here});
 }
 
 }  // namespace polyad
