@@ -9,8 +9,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "solvers/cp_als/row_pass.cpp"
+#include <hwy/aligned_allocator.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include <new>
 
 #ifndef POLYAD_ROW_PASS_BLOCK
 #define POLYAD_ROW_PASS_BLOCK
@@ -58,18 +61,18 @@ constexpr int tile_rows = tile_vectors<T> == 1 ? 8 : 4;
 /// out (Count x tile_columns) = sum over k < count of left[j * left_row + k * left_step] * right[k * columns ..]. Both
 /// products of the pass are of this form: V * W has left_row = columns and left_step = 1, A'A has left_row = 1 and
 /// left_step = columns.
-template <class T, int Count>
+/// \tparam D the vector, `vectors` of them side by side
+template <class T, int Count, class D = Tag<T>, int vectors = tile_vectors<T>>
 HWY_INLINE void tile(const T* HWY_RESTRICT left, std::uint64_t left_row, std::uint64_t left_step,
                      const T* HWY_RESTRICT right, std::uint64_t columns, std::uint64_t count, T* HWY_RESTRICT out,
                      std::uint64_t out_row) {
-  const Tag<T> d;
-  constexpr int vectors = tile_vectors<T>;
+  const D d;
   const std::size_t lanes = hn::Lanes(d);
-  hn::Vec<Tag<T>> sums[Count][vectors];
+  hn::Vec<D> sums[Count][vectors];
   for (int j = 0; j < Count; ++j)
     for (int v = 0; v < vectors; ++v) sums[j][v] = hn::Zero(d);
   for (std::uint64_t k = 0; k < count; ++k) {
-    hn::Vec<Tag<T>> row[vectors];
+    hn::Vec<D> row[vectors];
     for (int v = 0; v < vectors; ++v) row[v] = hn::LoadU(d, right + k * columns + static_cast<std::size_t>(v) * lanes);
     for (int j = 0; j < Count; ++j) {
       const auto factor = hn::Set(d, left[static_cast<std::uint64_t>(j) * left_row + k * left_step]);
@@ -100,10 +103,15 @@ void multiply_rows(const Block<T>& b, const T* solution) {
 template <class T>
 void add_to_gram(const Block<T>& b, double* gram) {
   constexpr int rows = tile_rows<T>;
-  HWY_ALIGN T part[rows * tile_columns<T>];
+  // Half a vector does for the first rows of a tile on the diagonal: at rank 16 a quarter of the work.
+  using Half = hn::Half<Tag<T>>;
+  HWY_ALIGN T part[rows * tile_columns<T>] = {};
   for (std::uint64_t r = 0; r < b.columns; r += rows)
     for (std::uint64_t s = 0; s <= r; s += tile_columns<T>) {
-      tile<T, rows>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
+      if (tile_vectors<T> == 1 && r + rows <= s + tile_columns<T> / 2)
+        tile<T, rows, Half, 1>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
+      else
+        tile<T, rows>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
       for (std::uint64_t j = 0; j < rows; ++j)
         for (std::uint64_t c = 0; c < tile_columns<T>; ++c)
           gram[(r + j) * b.columns + s + c] += static_cast<double>(part[j * tile_columns<T> + c]);
@@ -116,45 +124,63 @@ void add_to_inner(const Block<T>& b, double* inner) {
   const Tag<T> d;
   HWY_ALIGN T part[tile_columns<T>];
   for (std::uint64_t s = 0; s < b.columns; s += hn::Lanes(d)) {
-    auto sum = hn::Zero(d);
-    for (std::uint64_t i = 0; i < b.count; ++i)
+    const auto add = [&](std::uint64_t i, auto& sum) HWY_ATTR {
       sum = hn::MulAdd(hn::LoadU(d, b.before + i * b.columns + s), hn::LoadU(d, b.after + i * b.columns + s), sum);
-    hn::StoreU(sum, d, part);
+    };
+    auto even = hn::Zero(d);
+    auto odd = hn::Zero(d);  // two sums: one would wait for itself
+    std::uint64_t i = 0;
+    for (; i + 2 <= b.count; i += 2) {
+      add(i, even);
+      add(i + 1, odd);
+    }
+    if (i < b.count) add(i, even);
+    hn::StoreU(hn::Add(even, odd), d, part);
     for (std::size_t c = 0; c < hn::Lanes(d); ++c) inner[s + c] += static_cast<double>(part[c]);
   }
 }
 
-/// Vectors of no more lanes than the smallest stride has columns.
-template <class T>
-using RowTag = hn::CappedTag<T, 4>;
+/// Calls f with the widest vector that a stride (a multiple of 8, or 4) consists of.
+template <class T, class F>
+HWY_INLINE auto with_row_vector(std::uint64_t stride, const F& f) {
+  const Tag<T> widest;
+  if (stride % hn::Lanes(widest) == 0) return f(widest);
+  const hn::CappedTag<T, 8> eight;
+  if (stride % hn::Lanes(eight) == 0) return f(eight);
+  return f(hn::CappedTag<T, 4>());
+}
 
 /// Fills `to` (before or after of the block) with rows from `begin` on that are not zero, until the block is full or
-/// `end` is reached. Returns the first row not looked at.
+/// `end` is reached. Returns the first row not looked at. (Prefetching the next block's rows gained nothing.)
 template <class T>
 std::uint64_t load_rows(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) {
-  const RowTag<T> d;
-  for (; begin < end && b.count < block_rows; ++begin) {
-    const T* from = rows.data + begin * rows.stride;
-    T* row = to + b.count * b.columns;
-    auto any = hn::Zero(d);
-    for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d)) {
-      const auto v = hn::LoadU(d, from + s);
-      any = hn::Or(any, hn::Abs(v));
-      hn::StoreU(v, d, row + s);
+  return with_row_vector<T>(rows.stride, [&](const auto d) HWY_ATTR {
+    std::uint64_t i = begin;
+    for (; i < end && b.count < block_rows; ++i) {
+      const T* from = rows.data + i * rows.stride;
+      T* row = to + b.count * b.columns;
+      auto any = hn::Zero(d);
+      for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d)) {
+        const auto v = hn::LoadU(d, from + s);
+        any = hn::Or(any, hn::Abs(v));
+        hn::StoreU(v, d, row + s);
+      }
+      if (hn::AllTrue(d, hn::Eq(any, hn::Zero(d)))) continue;
+      b.indices[b.count++] = i;
     }
-    if (hn::AllTrue(d, hn::Eq(any, hn::Zero(d)))) continue;
-    b.indices[b.count++] = begin;
-  }
-  return begin;
+    return i;
+  });
 }
 
 /// Puts the block's `after` where its rows came from.
 template <class T>
 void store_rows(const Block<T>& b, Rows<T> rows) {
-  const RowTag<T> d;
-  for (std::uint64_t k = 0; k < b.count; ++k)
-    for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d))
-      hn::StoreU(hn::LoadU(d, b.after + k * b.columns + s), d, rows.data + b.indices[k] * rows.stride + s);
+  with_row_vector<T>(rows.stride, [&](const auto d) HWY_ATTR {
+    for (std::uint64_t k = 0; k < b.count; ++k)
+      for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d))
+        hn::StoreU(hn::LoadU(d, b.after + k * b.columns + s), d, rows.data + b.indices[k] * rows.stride + s);
+    return b.count;
+  });
 }
 
 /// One row of HALS: `gradient` is v - a G and follows every change of a.
@@ -219,6 +245,15 @@ std::uint64_t block_columns(std::uint64_t rank) {
   return (rank + tile_columns<T> - 1) / tile_columns<T> * tile_columns<T>;
 }
 
+/// On the bounds of vectors: rows of 64 bytes that straddle two cache lines would cost twice.
+template <class T>
+hwy::AlignedFreeUniquePtr<T[]> aligned_zeros(std::uint64_t count) {
+  auto memory = hwy::AllocateAligned<T>(count);
+  if (!memory) throw std::bad_alloc();
+  std::fill_n(memory.get(), count, T{0});
+  return memory;
+}
+
 /// Where the threads cut the rows, and where sums are added up: a function of the shape alone.
 struct Chunks {
   std::uint64_t rows = 0;
@@ -259,9 +294,9 @@ RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context
   const int threads =
       static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(context.thread_count()), worth));
   cpu::for_each_chunk(threads, chunks.count, [&](std::uint64_t c, int) {
-    std::vector<T> memory(2 * block_rows * columns);
+    const auto memory = aligned_zeros<T>(2 * block_rows * columns);
     std::array<std::uint64_t, block_rows> indices = {};
-    Block<T> block{0, columns, memory.data(), memory.data() + block_rows * columns, indices.data()};
+    Block<T> block{0, columns, memory.get(), memory.get() + block_rows * columns, indices.data()};
     double* gram = parts.data() + c * part_size;
     for (std::uint64_t i = chunks.begin(c); i < chunks.end(c);) {
       block.count = 0;
@@ -288,7 +323,7 @@ RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context
 template <class T>
 RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& context) {
   const std::uint64_t columns = block_columns<T>(rows.cols());
-  std::vector<T> rounded(columns * columns);
+  const auto rounded = aligned_zeros<T>(columns * columns);
   for (std::uint64_t r = 0; r < rows.cols(); ++r)
     for (std::uint64_t s = 0; s < rows.cols(); ++s) rounded[r * columns + s] = static_cast<T>(solution(r, s));
   const Rows<T> to{rows.data(), rows.stride()};
@@ -299,7 +334,7 @@ RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& 
         return load(from, begin, end, block, block.before);
       },
       [&](const Block<T>& block) {
-        multiply(block, rounded.data());
+        multiply(block, rounded.get());
         store(block, to);
       },
       true);
