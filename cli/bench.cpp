@@ -69,23 +69,23 @@ Operation ttv_operation(const CooTensor& x, const std::vector<int>& modes, const
 }
 
 /// The formats wanted, each once.
-std::vector<std::string> formats_option(const std::string& text, const CooTensor& x, std::uint64_t rank,
-                                        const PlannerFlags& planner, Session& session) {
-  std::vector<std::string> names;
-  const auto add = [&](std::string_view name) {
-    if (std::ranges::count(names, name) == 0) names.emplace_back(name);
+std::vector<Choice> formats_option(const std::string& text, const CooTensor& x, std::uint64_t rank,
+                                   const PlannerFlags& planner, Session& session) {
+  std::vector<Choice> wanted;
+  const auto add = [&](Choice choice) {
+    if (std::ranges::count(wanted, choice.format, &Choice::format) == 0) wanted.push_back(std::move(choice));
   };
   for (const std::string& part : split(text)) {
     if (part == "all") {
-      for (const FormatEntry& f : formats()) add(f.name);
+      for (const FormatEntry& f : formats()) add({f.name, {}});
       continue;
     }
-    const Choice choice = format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
+    Choice choice = format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
     if (part == "auto") session.note(fmt::format("auto is {}: {}", choice.format, choice.why));
-    add(choice.format);
+    add(std::move(choice));
   }
-  if (names.empty()) throw usage_error("--formats: found nothing, expected all, auto or names such as coo,csf-all");
-  return names;
+  if (wanted.empty()) throw usage_error("--formats: found nothing, expected all, auto or names such as coo,csf-all");
+  return wanted;
 }
 
 /// Error (usage) for what can be seen before the tensor is read.
@@ -117,7 +117,8 @@ class Measurement {
       : x_(x), options_(o), report_(report), operation_(std::move(operation)), context_(context) {}
 
   /// The format with the kernel of its own choice, or with each of --kernels that works on it.
-  std::vector<FormatResult> measure(const std::string& format) const {
+  std::vector<FormatResult> measure(const Choice& choice) const {
+    const std::string format(choice.format);
     std::vector<std::string> forced;
     for (const std::string& name : split(options_.kernels))
       if (works_on(name, format)) forced.push_back(name);
@@ -131,7 +132,7 @@ class Measurement {
       r.kernel = kernel;
     }
     try {
-      const Built built = build_format(format);
+      const Built built = build_format(choice);
       for (FormatResult& r : results) {
         r.build_seconds = built.seconds;
         r.bytes = built.bytes;
@@ -158,18 +159,17 @@ class Measurement {
     [[nodiscard]] Tensor& of(std::size_t k) const { return *tensors[tensors.size() == 1 ? 0 : k]; }
   };
 
-  Built build_format(const std::string& format) const {
+  Built build_format(const Choice& choice) const {
     Built built;
-    FormatOptions options;
-    options.rank = report_.rank;
-    const bool per_mode = format_named(format).mode_specific && options_.operation != "cpd";
-    const std::string phase = "building " + format;
+    FormatOptions options = options_for(choice, report_.rank);
+    const bool per_mode = format_named(choice.format).mode_specific && options_.operation != "cpd";
+    const std::string phase = fmt::format("building {}", choice.format);
     const std::size_t count = per_mode ? report_.modes.size() : 1;
     for (std::size_t k = 0; k < count; ++k) {
       context_.report({phase, k, count, "structures"});
       if (per_mode) options.mode = report_.modes[k];
       const auto begin = Clock::now();
-      built.tensors.push_back(std::make_unique<Tensor>(build(x_, format, options, context_)));
+      built.tensors.push_back(std::make_unique<Tensor>(build(x_, choice.format, options, context_)));
       built.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
       built.bytes += built.tensors.back()->bytes();
     }
@@ -273,7 +273,7 @@ void run(const BenchOptions& o, Session& session) {
   report.threads = context.thread_count();
   if (o.operation != "cpd") report.modes = modes_option("--modes", o.modes, x.order());
   set_work(report, x);
-  const std::vector<std::string> names = formats_option(o.formats, x, report.rank, o.planner, session);
+  const std::vector<Choice> wanted = formats_option(o.formats, x, report.rank, o.planner, session);
   try {
     report.stream_gbs = session.timed("stream", [&] { return stream_triad_gbs(context); });
   } catch (const Error& e) {
@@ -287,8 +287,8 @@ void run(const BenchOptions& o, Session& session) {
                               ? mttkrp_operation<float>(x, report.modes, o.rank, context)
                               : mttkrp_operation<double>(x, report.modes, o.rank, context);
     const Measurement measurement(x, o, report, std::move(operation), context);
-    for (const std::string& name : names)
-      for (FormatResult& r : measurement.measure(name)) report.results.push_back(std::move(r));
+    for (const Choice& choice : wanted)
+      for (FormatResult& r : measurement.measure(choice)) report.results.push_back(std::move(r));
   });
   if (report.results.empty())
     throw usage_error(

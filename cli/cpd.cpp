@@ -230,8 +230,7 @@ void run(const CpdOptions& o, Session& session) {
     flags.same_again = !options.checkpoint.empty();
     return stream ? *stream : format_option(options.format, {}, x, options.rank, session, flags);
   });
-  FormatOptions format;
-  format.rank = options.rank;
+  const FormatOptions format = options_for(choice, options.rank);
   const std::uint64_t print = options.checkpoint.empty() ? 0 : fingerprint(x, context);
   std::vector<ModeLabels> labels = std::move(x.labels);
   const auto build_begin = Clock::now();

@@ -51,9 +51,8 @@ void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
   const std::vector<FactorMatrix<T>> factors = make_factors<T>(o, x, session);
   const std::uint64_t rank = factors[0].cols();
   const Choice choice = format_option(o.format, o.kernel, x, rank, session, o.planner);
-  FormatOptions options;
+  FormatOptions options = options_for(choice, rank);
   options.mode = mode;
-  options.rank = rank;
   Tensor tensor = session.timed("build", [&] { return build(x, choice.format, options, context); });
   x = {};  // the coordinates are not needed any more
 

@@ -12,27 +12,33 @@
 #include "polyad/coo_tensor.hpp"
 #include "polyad/registry.hpp"
 #include "polyad/statistics.hpp"
+#include "polyad/tensor.hpp"
 
 namespace polyad {
 
 /// A format and the reason for it.
 struct Choice {
-  std::string_view format;  ///< its name in the registry
-  std::string why;          ///< a sentence without its full stop
+  std::string_view format;           ///< its name in the registry
+  std::string why;                   ///< a sentence without its full stop
+  std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
 };
+
+/// What to build a chosen format with.
+[[nodiscard]] FormatOptions options_for(const Choice& choice, std::uint64_t rank);
 
 /// What a format is expected to take for MTTKRPs in all modes in turn, without building it.
 struct FormatEstimate {
-  std::string_view format;     ///< its name in the registry
-  double seconds = 0;          ///< of one sweep over the modes
-  double build_seconds = 0;    ///< from coordinates
-  double bytes = 0;            ///< of its arrays
-  double build_bytes = 0;      ///< held at once while it is built, beside the coordinates
-  double kept_bytes = 0;       ///< that kernels keep between modes, if the memory allows it
-  bool has_kernel = true;      ///< false: only generic kernels work on it, and its bytes are those of coordinates
-  bool deterministic = false;  ///< kernels of its own give the same bits for any number of threads
-  bool fits = true;            ///< into what is left of the context's memory, with the factors
-  std::string why;             ///< what the time is made of
+  std::string_view format;           ///< its name in the registry
+  double seconds = 0;                ///< of one sweep over the modes
+  double build_seconds = 0;          ///< from coordinates
+  double bytes = 0;                  ///< of its arrays
+  double build_bytes = 0;            ///< held at once while it is built, beside the coordinates
+  double kept_bytes = 0;             ///< that kernels keep between modes, if the memory allows it
+  bool has_kernel = true;            ///< false: only generic kernels work on it, and its bytes are those of coordinates
+  bool deterministic = false;        ///< kernels of its own give the same bits for any number of threads
+  bool fits = true;                  ///< into what is left of the context's memory, with the factors
+  std::string why;                   ///< what the time is made of
+  std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
 };
 
 /// The estimate of one format.

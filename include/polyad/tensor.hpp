@@ -35,6 +35,9 @@ struct FormatOptions {
   std::uint64_t shard_nonzeros = 0;
   /// flycoo: output rows of a super-shard.
   std::uint64_t supershard_rows = 0;
+  /// sweep: the leaf modes (0-based), which follow each other in the cycle of all modes. Empty: those whose sweep
+  /// should cost least. What the planner found (options_for) saves looking for them again.
+  std::vector<int> leaf_modes = {};
 };
 
 /// What a paper's formula says a format takes.

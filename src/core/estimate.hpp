@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "core/row_cost.hpp"
 #include "core/tensor_sample.hpp"
@@ -51,8 +52,9 @@ struct SweepEstimate {
       0;             ///< held at once while it is built, beside the coordinates; 0: its bytes and a record per nonzero
   double bytes = 0;  ///< of its arrays for all modes
   double kept = 0;   ///< bytes that its kernels keep between calls beside outputs
-  bool deterministic = false;  ///< its kernels give the same bits for any number of threads in every mode
-  std::string why;             ///< what the time is made of
+  bool deterministic = false;        ///< its kernels give the same bits for any number of threads in every mode
+  std::string why;                   ///< what the time is made of
+  std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
 };
 
 /// What a format that is built from a sorted copy of the coordinates holds meanwhile: the copy, and the records of the

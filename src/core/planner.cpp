@@ -87,7 +87,8 @@ class Estimator {
                      .has_kernel = format.estimate != nullptr,
                      .deterministic = e.deterministic,
                      .fits = true,
-                     .why = e.why};
+                     .why = e.why,
+                     .leaf_modes = e.leaf_modes};
     if (context_.deterministic && !e.deterministic) {
       f.seconds = e.ns * 1e-9 * 1.5;
       f.why += "; here every thread reads all nonzeros, to give the same bits for any number of them";
@@ -141,6 +142,13 @@ bool needs_streaming(const CooTensor& x, std::uint64_t rank, const Context& cont
   return coordinate_bytes(x) + model_bytes(x, rank) + static_cast<double>(context.memory->used()) > limit;
 }
 
+FormatOptions options_for(const Choice& choice, std::uint64_t rank) {
+  FormatOptions options;
+  options.rank = rank;
+  options.leaf_modes = choice.leaf_modes;
+  return options;
+}
+
 Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
   if (x.order() < 2) return {"coo", "formats need at least 2 modes"};
   const double most_bytes = largest_size(x, most_size);
@@ -148,7 +156,10 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   const auto is_small = [&](const FormatEstimate& f) { return f.bytes <= most_bytes; };
   if (std::optional<Choice> tuned = tuned_format(x, rank, most_size, context)) {
     const FormatEstimate f = estimator.of(class_named(tuned->format));
-    if (f.fits && is_small(f)) return *std::move(tuned);
+    if (f.fits && is_small(f)) {
+      tuned->leaf_modes = f.leaf_modes;
+      return *std::move(tuned);
+    }
   }
   std::vector<FormatEstimate> good;
   std::string passed_over;
@@ -166,7 +177,7 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   std::string why = good[0].why;
   if (good.size() > 1)
     why += fmt::format("; {:.1f} times as fast as {} by estimate", good[1].seconds / good[0].seconds, good[1].format);
-  return {good[0].format, why + passed_over};
+  return {good[0].format, why + passed_over, good[0].leaf_modes};
 }
 
 }  // namespace polyad

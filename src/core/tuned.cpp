@@ -44,7 +44,7 @@ Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, 
   for (const TunedFormat& f : found)
     why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
   remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
-  return {found.front().format, std::move(why)};
+  return {found.front().format, std::move(why), found.front().leaf_modes};
 }
 
 }  // namespace polyad

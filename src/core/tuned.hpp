@@ -17,6 +17,7 @@ namespace polyad {
 /// A format and the seconds its sweep took.
 struct TunedFormat {
   std::string_view format;
+  std::vector<int> leaf_modes;
   double seconds = 0;
 };
 

@@ -42,18 +42,17 @@ double seconds_of_sweep(Tensor& x, std::uint64_t rank, const Context& context) {
 Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size, int candidates) {
   if (x.order() < 2) return choose_format(x, rank, context, most_size);
   std::vector<TunedFormat> found;
-  FormatOptions options;
-  options.rank = rank;
   for (const FormatEstimate& candidate : rank_formats(x, rank, context)) {
     if (!candidate.fits || static_cast<int>(found.size()) == candidates) break;
     if (!candidate.has_kernel || (context.deterministic && !candidate.deterministic)) continue;
     if (candidate.bytes > largest_size(x, most_size)) continue;
     try {
-      Tensor tensor = build(x, candidate.format, options, context);
+      Tensor tensor =
+          build(x, candidate.format, options_for({candidate.format, {}, candidate.leaf_modes}, rank), context);
       if (static_cast<double>(tensor.bytes()) > largest_size(x, most_size)) continue;
-      found.push_back({candidate.format, x.precision() == Precision::f32
-                                             ? seconds_of_sweep<float>(tensor, rank, context)
-                                             : seconds_of_sweep<double>(tensor, rank, context)});
+      found.push_back({candidate.format, candidate.leaf_modes,
+                       x.precision() == Precision::f32 ? seconds_of_sweep<float>(tensor, rank, context)
+                                                       : seconds_of_sweep<double>(tensor, rank, context)});
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::limit) throw;  // it does not fit after all
     }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "formats/sweep/split.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "core/row_cost.hpp"
+#include "polyad/error.hpp"
 #include "polyad/matrix.hpp"
 
 namespace polyad {
@@ -48,6 +51,31 @@ double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, 
          tables + outputs;
 }
 
+namespace {
+
+/// `count` leaves from mode `first` on, the others as fibres.
+ModeSplit split_at(const CooTensor& x, int first, int count) {
+  const int order = x.order();
+  ModeSplit split;
+  for (int k = 0; k < order; ++k) (k < count ? split.leaves : split.fibres).push_back((first + k) % order);
+  std::ranges::stable_sort(split.fibres, std::ranges::greater{},
+                           [&](int m) { return x.dims[static_cast<std::size_t>(m)]; });
+  return split;
+}
+
+}  // namespace
+
+ModeSplit split_with_leaves(const CooTensor& x, const std::vector<int>& leaves) {
+  const auto count = static_cast<int>(leaves.size());
+  if (count == 0 || count >= x.order() || leaves[0] < 0 || leaves[0] >= x.order())
+    throw usage_error(fmt::format("{} leaf modes of a tensor of order {}", count, x.order()));
+  ModeSplit split = split_at(x, leaves[0], count);
+  if (split.leaves != leaves) throw usage_error("leaf modes have to follow each other: 2, 3 or, of four, 4, 1");
+  if (leaf_rows(x, split.leaves) == 0)
+    throw usage_error(fmt::format("leaf modes whose lengths multiply to more than {}", most_merged_leaves));
+  return split;
+}
+
 ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, const RowCost& cost) {
   const CooTensor& x = sample.tensor();
   const int order = x.order();
@@ -56,11 +84,8 @@ ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, const Row
   // Many leaves first: their fibres have few modes, and tuples of more modes are at least as many.
   for (int count = order - 1; count >= 1; --count)
     for (int first = 0; first < order; ++first) {
-      ModeSplit split;
-      for (int k = 0; k < order; ++k) (k < count ? split.leaves : split.fibres).push_back((first + k) % order);
+      ModeSplit split = split_at(x, first, count);
       if (leaf_rows(x, split.leaves) == 0) continue;
-      std::ranges::stable_sort(split.fibres, std::ranges::greater{},
-                               [&](int m) { return x.dims[static_cast<std::size_t>(m)]; });
       split.fibre_count = sample.at_least(split.fibres);
       if (sweep_ns(x, split, rank, cost) >= best.sweep_ns) continue;
       split.fibre_count = sample.distinct(split.fibres);

@@ -135,7 +135,8 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
   Sweep s;
   s.tensor_shape = shape_of(x);
   s.serial = next_serial();
-  s.split = choose_split(TensorSample(x, context), options.rank);
+  s.split = options.leaf_modes.empty() ? choose_split(TensorSample(x, context), options.rank)
+                                       : split_with_leaves(x, options.leaf_modes);
   std::vector<int> order = s.split.fibres;
   order.insert(order.end(), s.split.leaves.begin(), s.split.leaves.end());
   s.leaf_rows = polyad::leaf_rows(x, s.split.leaves);
@@ -236,6 +237,7 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   // Of merged leaves a table of products, and sums for each thread.
   if (split.leaves.size() > 1)
     e.kept += static_cast<double>(leaf_rows(x, split.leaves)) * q.row_bytes() * (1 + q.threads);
+  e.leaf_modes = split.leaves;
   e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}", listed(split.leaves),
                       q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums per fibre kept" : "");
   return e;

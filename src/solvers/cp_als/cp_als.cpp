@@ -156,10 +156,8 @@ CpAlsResult build_and_solve(const CooTensor& x, const CpAlsOptions& options, con
   if (!options.checkpoint.empty()) planning.cache.clear();
   const Choice choice = options.format == "auto" ? choose_format(x, options.rank, planning)
                                                  : Choice{format_named(options.format).name, "asked for"};
-  FormatOptions format;
-  format.rank = options.rank;
   const auto begin = std::chrono::steady_clock::now();
-  Tensor tensor = build(x, choice.format, format, context);
+  Tensor tensor = build(x, choice.format, options_for(choice, options.rank), context);
   const double build_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::uint64_t print = options.checkpoint.empty() ? 0 : fingerprint(x, context);
   std::vector<ModeLabels> labels = x.labels;
