@@ -101,6 +101,44 @@ TEST(Sweep, KeptProductsFollowTheFactorsThatChange) {
     }
 }
 
+TEST(Sweep, TakesTheLeavesItIsTold) {
+  const CooTensor& x = shapes()[3];  // of 300, 8, 9 and 200
+  const std::vector<FactorMatrix<double>> factors = integer_factors(x, 8, 0);
+  for (const std::vector<int>& leaves : std::vector<std::vector<int>>{{0}, {1, 2}, {3}, {3, 0}, {1, 2, 3}}) {
+    FormatOptions options;
+    options.leaf_modes = leaves;
+    Tensor tensor = build(x, "sweep", options);
+    EXPECT_EQ(get_if<Sweep>(tensor.body(0))->split.leaves, leaves);
+    Workspace workspace;
+    for (int mode = 0; mode < x.order(); ++mode) {
+      FactorMatrix<double> out(Context{}, x.dims[static_cast<std::size_t>(mode)], 8);
+      (void)mttkrp<double>(tensor, factors, mode, out, workspace, {}, "mttkrp/sweep/two-pass");
+      expect_same(out, expected(x, factors, mode), fmt::format("leaves {}, mode {}", fmt::join(leaves, "+"), mode + 1));
+    }
+  }
+  // Not neighbours, not of this tensor, all of them, too many rows.
+  for (const std::vector<int>& leaves : std::vector<std::vector<int>>{{0, 2}, {4}, {-1}, {0, 1, 2, 3}, {0, 1, 2}}) {
+    FormatOptions options;
+    options.leaf_modes = leaves;
+    if (leaves == std::vector{0, 1, 2}) {
+      EXPECT_NO_THROW((void)build(x, "sweep", options));  // 21,600 leaves
+      EXPECT_THROW((void)build(shapes()[6], "sweep", {.leaf_modes = {0, 1}}), Error);
+    } else {
+      EXPECT_THROW((void)build(x, "sweep", options), Error) << fmt::format("{}", fmt::join(leaves, ", "));
+    }
+  }
+}
+
+TEST(Sweep, WhatThePlannerFoundIsWhatIsBuilt) {
+  for (const CooTensor& x : shapes()) {
+    const Choice choice = choose_format(x, 16, {}, std::numeric_limits<double>::infinity());
+    if (choice.format != "sweep") continue;
+    const Tensor told = build(x, "sweep", options_for(choice, 16));
+    EXPECT_EQ(get_if<Sweep>(told.body(0))->split.leaves, choice.leaf_modes);
+    EXPECT_EQ(told.bytes(), build(x, "sweep").bytes());
+  }
+}
+
 TEST(Sweep, NothingIsKeptWithoutAPromise) {
   const CooTensor& x = shapes()[0];
   Tensor tensor = build(x, "sweep");
