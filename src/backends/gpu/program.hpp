@@ -23,8 +23,8 @@ struct Text {
 
 /// All of them, preludes too, sorted by name. The table is made by CMake.
 [[nodiscard]] std::span<const Text> texts();
-/// The text of a name; Error when there is none. A file NAME.h in the folder $POLYAD_DEVICE_TEXTS is taken in its place:
-/// kernels can be changed without building the library again, and tests put faults into them.
+/// The text of a name; Error when there is none. A file NAME.h in the folder $POLYAD_DEVICE_TEXTS is taken in its
+/// place: kernels can be changed without building the library again, and tests put faults into them.
 [[nodiscard]] std::string text_named(std::string_view name);
 
 /// Defines, the prelude of a door ("opencl", "cuda", "cpp") and the unit, one behind the other; compilers count the
