@@ -12,7 +12,6 @@
 #include "polyad/device.hpp"
 #include "polyad/error.hpp"
 #include "polyad/registry.hpp"
-#include "polyad/sizes.hpp"
 
 namespace polyad {
 
@@ -29,12 +28,18 @@ constexpr auto drivers = std::to_array<DriverEntry>({
     {"opencl", gpu::opencl::find, gpu::opencl::open},
 });
 
-/// "4 compute units, 15.6 GiB, groups of 256, f64".
-std::string summary(const gpu::Facts& f) {
-  return fmt::format("{} ({}, {} compute units, {}, groups of {}, {} local, {}{})", f.description,
-                     f.is_gpu ? "GPU" : "no GPU", f.compute_units, readable_bytes(f.memory_bytes), f.largest_group,
-                     readable_bytes(f.local_bytes), f.has_f64 ? "f32 and f64" : "f32 only",
-                     f.atomics_f32 == gpu::Atomics::native ? ", native atomics" : "");
+DeviceEntry entry_of(const gpu::Facts& f) {
+  return {.name = f.name,
+          .backend = f.backend,
+          .description = f.description,
+          .available = true,
+          .is_gpu = f.is_gpu,
+          .has_f64 = f.has_f64,
+          .compute_units = f.compute_units,
+          .largest_group = f.largest_group,
+          .local_bytes = f.local_bytes,
+          .memory_bytes = f.memory_bytes,
+          .native_atomics = f.atomics_f32 == gpu::Atomics::native};
 }
 
 /// How good a device is likely to be; compared part by part.
@@ -87,12 +92,19 @@ gpu::DevicePtr open_named(std::string_view name, const DeviceOptions& options) {
 std::vector<DeviceEntry> devices() {
   utsname machine = {};
   uname(&machine);
-  std::vector<DeviceEntry> all = {
-      {"cpu", "cpu", fmt::format("{}, {} threads by default", machine.machine, default_threads()), true}};
+  DeviceEntry processor;
+  processor.name = processor.backend = "cpu";
+  processor.description = fmt::format("{}, {} threads by default", machine.machine, default_threads());
+  std::vector<DeviceEntry> all = {std::move(processor)};
   for (const DriverEntry& d : drivers) {
     const gpu::Found found = d.find();
-    for (const gpu::Facts& f : found.devices) all.push_back({f.name, f.backend, summary(f), true});
-    if (found.devices.empty()) all.push_back({std::string(d.backend), std::string(d.backend), found.why_none, false});
+    for (const gpu::Facts& f : found.devices) all.push_back(entry_of(f));
+    if (!found.devices.empty()) continue;
+    DeviceEntry none;
+    none.name = none.backend = d.backend;
+    none.description = found.why_none;
+    none.available = none.has_f64 = false;
+    all.push_back(std::move(none));
   }
   return all;
 }
