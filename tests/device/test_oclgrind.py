@@ -18,18 +18,18 @@ LIMITS = ["--data-races", "--uninitialized", "--max-wgsize", "256", "--local-mem
 PLANTED = {  # number in src/device/rows.h: what it is, what Oclgrind says
     1: ("a missing barrier", r"data race"),
     2: ("an addition that is not atomic", r"data race"),
-    3: ("a row beyond the output", r"Invalid write.*global|Invalid write"),
-    4: ("a number beyond local memory", r"Invalid write.*local|Invalid write"),
+    3: ("a row beyond the output", r"Invalid write"),
+    4: ("a number beyond local memory", r"Invalid write"),
 }
 
 
-def watch(fault=0, seconds=900):
+def watch(test, fault=0, seconds=400):
     """Runs the kernels; returns (exit code, output, log)."""
     with tempfile.TemporaryDirectory(prefix="polyad-oclgrind-") as folder:
         log = pathlib.Path(folder) / "log"
         options = ["--build-options", f"-DPD_FAULT={fault}"] if fault else []
         command = ["oclgrind", *LIMITS, *options, "--max-errors", "20", "--log", str(log), str(TESTS),
-                   "--gtest_filter=Watched.EveryKernel", "--gtest_brief=1"]
+                   f"--gtest_filter=Watched.{test}", "--gtest_brief=1"]
         done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=seconds, check=False, env={**os.environ, "POLYAD_CACHE": ""})
         return done.returncode, done.stdout.decode(errors="replace"), log.read_text(errors="replace") if log.exists() else ""
@@ -37,7 +37,7 @@ def watch(fault=0, seconds=900):
 
 def check_no_report():
     """The kernels as they are."""
-    code, output, log = watch()
+    code, output, log = watch("EveryKernel")
     ran = re.search(r"(\d+) MTTKRPs of (\d+) kernels on (.*)", output)
     print(ran[0] if ran else output[-2000:])
     assert ran and code == 0, f"exit status {code}:\n{output[-2000:]}"
@@ -47,7 +47,7 @@ def check_no_report():
 
 def check_planted(fault):
     what, expected = PLANTED[fault]
-    _, output, log = watch(fault)
+    _, output, log = watch("Seams", fault)
     assert re.search(expected, log, re.IGNORECASE), f"{what} was not reported:\n{log[:2000]}\n{output[-1000:]}"
 
 
