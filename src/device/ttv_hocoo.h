@@ -8,11 +8,17 @@
 // scan over the work-items joins runs that go over the border of two. What a chunk has of a run that began before it
 // goes to seams[chunk], and the second kernel adds that in order: no atomics, the same bits every time.
 // PD_INDEX, PD_OFFSET: u32 or u64; PD_ORDER modes.
-// head: nonzeros, chunks; begins [chunks + 1]: runs that begin before a chunk, values, indices of the vector's mode,
-//       indices of the other modes (PD_ORDER - 1 arrays).
+// A part may begin inside a run; its first nonzero always counts as the beginning of one.
+// head: nonzeros, chunks, the run of its first nonzero; begins [chunks + 1]: runs that begin before a chunk (counted in
+//       the tensor), values, indices of the vector's mode, indices of the other modes (PD_ORDER - 1 arrays).
 #define EACH (PD_CHUNK / PD_ITEMS_0)
 // One empty place per work-item, so that neighbours that walk side by side do so in different banks.
 #define PLACE(k) ((k) + (k) / EACH)
+
+// Runs of the part that begin before a chunk.
+PD_FUNCTION u64 runs_before(PD_GLOBAL const PD_OFFSET* begins, u64 first_run, u64 chunk) {
+  return chunk == 0 ? 0 : begins[chunk] - first_run;
+}
 
 PD_KERNEL void ttv_hocoo(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u64* PD_RESTRICT head,
                          PD_GLOBAL const real* PD_RESTRICT factors, PD_GLOBAL real* PD_RESTRICT out,
@@ -21,9 +27,9 @@ PD_KERNEL void ttv_hocoo(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u
   PD_LOCAL(u8, begins_run, PD_CHUNK);
   PD_LOCAL(real, tails, PD_ITEMS_0);  // what a work-item and those before it have of the run that goes on
   PD_LOCAL(u32, counts, PD_ITEMS_0);  // runs that begin in them
-  PD_GLOBAL const PD_OFFSET* begins = (PD_GLOBAL const PD_OFFSET*)(slot + head[2]);
-  PD_GLOBAL const real* values = (PD_GLOBAL const real*)(slot + head[3]);
-  PD_GLOBAL const PD_INDEX* indices = (PD_GLOBAL const PD_INDEX*)(slot + head[4]);
+  PD_GLOBAL const PD_OFFSET* begins = (PD_GLOBAL const PD_OFFSET*)(slot + head[3]);
+  PD_GLOBAL const real* values = (PD_GLOBAL const real*)(slot + head[4]);
+  PD_GLOBAL const PD_INDEX* indices = (PD_GLOBAL const PD_INDEX*)(slot + head[5]);
   const u64 chunk = pd_group_id(0);
   const u64 first = chunk * PD_CHUNK;
   const u32 size = (u32)(head[0] - first < PD_CHUNK ? head[0] - first : PD_CHUNK);
@@ -33,7 +39,7 @@ PD_KERNEL void ttv_hocoo(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u
     const u64 at = first + k;
     u32 differs = at == 0;
     for (u32 m = 0; at > 0 && m < PD_ORDER - 1; ++m) {
-      PD_GLOBAL const PD_INDEX* other = (PD_GLOBAL const PD_INDEX*)(slot + head[5 + m]);
+      PD_GLOBAL const PD_INDEX* other = (PD_GLOBAL const PD_INDEX*)(slot + head[6 + m]);
       differs |= other[at] != other[at - 1];
     }
     begins_run[k] = (u8)differs;
@@ -66,7 +72,7 @@ PD_KERNEL void ttv_hocoo(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u
 
   u32 begun = me > 0 ? counts[me - 1] : 0;  // runs of the chunk so far: the last of them is the one that goes on
   real sum = me > 0 ? tails[me - 1] : (real)0;
-  const u64 run = begins[chunk];
+  const u64 run = runs_before(begins, head[2], chunk);
   for (u32 k = begin; k < end; ++k) {
     if (begins_run[k]) {
       if (begun > 0)
@@ -91,13 +97,15 @@ PD_KERNEL void ttv_hocoo(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u
 PD_KERNEL void ttv_hocoo_seams(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u64* PD_RESTRICT head,
                                PD_GLOBAL const real* PD_RESTRICT factors, PD_GLOBAL real* PD_RESTRICT out,
                                PD_GLOBAL real* PD_RESTRICT seams) {
-  PD_GLOBAL const PD_OFFSET* begins = (PD_GLOBAL const PD_OFFSET*)(slot + head[2]);
+  PD_GLOBAL const PD_OFFSET* begins = (PD_GLOBAL const PD_OFFSET*)(slot + head[3]);
   const u64 chunks = head[1];
   u64 chunk = pd_group_id(0) * PD_ITEMS_0 + pd_local_id(0);
-  if (chunk > 0 && chunk < chunks && begins[chunk] > begins[chunk - 1]) {
-    const u64 run = begins[chunk] - 1;
-    real sum = out[run] + seams[chunk];
-    while (begins[chunk + 1] == run + 1 && chunk + 1 < chunks) sum += seams[++chunk];
-    out[run] = sum;
+  if (chunk > 0 && chunk < chunks) {
+    const u64 begun = runs_before(begins, head[2], chunk);
+    if (begun > runs_before(begins, head[2], chunk - 1)) {
+      real sum = out[begun - 1] + seams[chunk];
+      while (chunk + 1 < chunks && runs_before(begins, head[2], chunk + 1) == begun) sum += seams[++chunk];
+      out[begun - 1] = sum;
+    }
   }
 }

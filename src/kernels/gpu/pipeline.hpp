@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/// \file Parts of a tensor through a device: copy in, compute, copy out, several parts under way at once (Yang, Li and
+/// Li 2019, section 6.2). How many and how large is in pipeline_model.hpp.
+///
+/// Every queue has a slot: device memory for a part and what it gives, and pinned memory of the host in the same
+/// layout. Part i goes through queue i mod n, whose steps run one after the other, so a slot is not refilled before its
+/// compute and its copy out are over; the host waits for both before it refills the pinned memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/gpu/device.hpp"
+#include "kernels/gpu/part.hpp"
+#include "kernels/gpu/pipeline_model.hpp"
+
+namespace polyad::gpu {
+
+/// The head of a part: its numbers, where its arrays begin in the slot, where factors begin.
+[[nodiscard]] std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64_t> factor_begins);
+
+/// Where the kernels of a part find its arrays, and where they write.
+struct Stage {
+  View slot;
+  View head;
+  View out;    ///< Collection::out_bytes
+  View seams;  ///< Collection::seam_bytes
+};
+
+/// A part that goes through the pipeline.
+struct Collection {
+  const Part* part = nullptr;
+  std::span<const std::uint64_t> factor_begins;  ///< for the head
+  std::uint64_t out_bytes = 0;                   ///< copied out; 0 when the output stays on the device
+  std::uint64_t seam_bytes = 0;
+  /// Launches its kernels after the events; the event of the last one.
+  std::function<Event(Queue& queue, const Stage& stage, std::span<const Event> after)> compute;
+  /// What was copied out, on the thread that runs the pipeline, in the order of parts.
+  std::function<void(std::span<const std::byte> out)> take;
+
+  /// Bytes of a slot that holds all of it, every array at a multiple of `alignment` (Facts::offset_alignment).
+  [[nodiscard]] std::uint64_t slot_bytes(std::uint64_t alignment) const;
+  [[nodiscard]] CollectionSize size() const {
+    return {static_cast<double>(part->bytes()), static_cast<double>(part->nnz), static_cast<double>(out_bytes)};
+  }
+};
+
+/// A step of a part, as it happened.
+struct PipelineSpan {
+  int queue = 0;
+  std::size_t collection = 0;
+  std::string label;  ///< "copy in", "compute", "copy out"
+  double begin = 0;   ///< seconds since the pipeline began, by the device's clock
+  double end = 0;
+};
+
+/// What a run took.
+struct PipelineTimes {
+  double seconds = 0;                        ///< by the host's clock, from the first step to the last
+  std::vector<CollectionTimes> collections;  ///< only of synchronous runs: what each step took by itself
+  std::vector<PipelineSpan> spans;           ///< only when asked for
+};
+
+/// Queues and slots of one device. One thread at a time.
+class Pipeline {
+ public:
+  /// Null when the device has no room for so many slots of that size.
+  [[nodiscard]] static std::unique_ptr<Pipeline> make(Device& device, std::uint64_t slot_bytes, int queues);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  [[nodiscard]] int queues() const { return static_cast<int>(lanes_.size()); }
+
+  /// All of them, the steps of different ones side by side.
+  /// \param in_turn computing waits until the collection before was computed: they add to the same output
+  PipelineTimes run(std::span<const Collection> collections, bool in_turn, bool with_spans = false);
+  /// All of them, one step after the other. Measured by the host's clock: the steps are what the model calls t1, t2, t3
+  /// (copying to and from pinned memory is a part of copy in and copy out).
+  PipelineTimes run_synchronously(std::span<const Collection> collections, bool with_spans = false);
+
+ private:
+  /// A queue and its slot.
+  struct Lane {
+    MemoryPtr memory;
+    std::unique_ptr<PinnedMemory> pinned;  // as the memory
+    std::unique_ptr<Queue> queue;          // last: gone first
+    int queue_number = 0;
+    const Collection* busy = nullptr;
+    std::size_t number = 0;  // of the collection
+    Event copied_in;
+    Event computed;
+    Event copied_out;
+    std::span<const std::byte> out;  // where it was copied to
+  };
+  class Spans;
+
+  Pipeline() = default;
+  /// Puts the steps of a collection into the queue of a lane. `step_over` is called after each.
+  void begin(Lane& lane, const Collection& collection, std::size_t number, std::span<const Event> compute_after,
+             const std::function<void(int step)>& step_over) const;
+  /// Waits for the collection of a lane, if there is one, and hands on its output.
+  static void end(Lane& lane, Spans& spans);
+
+  std::uint64_t alignment_ = slot_alignment;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace polyad::gpu
