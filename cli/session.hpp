@@ -28,6 +28,7 @@ struct CommonOptions {
   std::uint64_t seed = 1;
   bool deterministic = false;
   std::string device = "cpu";
+  std::string device_memory;
 };
 
 /// Writes to standard error, whatever state it is in.
@@ -79,6 +80,9 @@ class Session {
   void finish();
 
  private:
+  /// Puts the devices that were asked for into the context.
+  void open_devices_of(const CommonOptions& options);
+
   class Stopwatch {
    public:
     Stopwatch(Session& session, const char* name) : session_(session), name_(name) {}
