@@ -26,11 +26,14 @@ struct Layout {
     const std::uint64_t numbers = c.part->numbers.size() + c.part->arrays.size() + c.factor_begins.size();
     head = round_up(c.part->bytes(), alignment);
     in_end = head + numbers * sizeof(std::uint64_t);
+    second_head = round_up(in_end, alignment);
+    if (!c.second_head.empty()) in_end = second_head + c.second_head.size() * sizeof(std::uint64_t);
     out = round_up(in_end, alignment);
     seams = round_up(out + std::max<std::uint64_t>(c.out_bytes, 1), alignment);
     end = round_up(seams + std::max<std::uint64_t>(c.seam_bytes, 1), alignment);
   }
   std::uint64_t head = 0;
+  std::uint64_t second_head = 0;
   std::uint64_t in_end = 0;
   std::uint64_t out = 0;
   std::uint64_t seams = 0;
@@ -39,53 +42,7 @@ struct Layout {
 
 }  // namespace
 
-std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64_t> factor_begins) {
-  std::vector<std::uint64_t> head = part.numbers;
-  std::uint64_t at = 0;
-  for (const auto& array : part.arrays) {
-    head.push_back(at);
-    at += round_up(array.size(), slot_alignment);
-  }
-  head.insert(head.end(), factor_begins.begin(), factor_begins.end());
-  return head;
-}
-
 std::uint64_t Collection::slot_bytes(std::uint64_t alignment) const { return Layout(*this, alignment).end; }
-
-/// Notes when the steps of a collection happened, once they are over.
-class Pipeline::Spans {
- public:
-  explicit Spans(bool wanted) : wanted_(wanted) {}
-
-  void note(const Lane& lane) {
-    if (!wanted_) return;
-    add(lane, "copy in", lane.copied_in);
-    add(lane, "compute", lane.computed);
-    add(lane, "copy out", lane.copied_out);
-  }
-
-  /// All that was noted, counted from the first.
-  std::vector<PipelineSpan> counted() {
-    double first = spans_.empty() ? 0 : spans_.front().begin;
-    for (const PipelineSpan& s : spans_) first = std::min(first, s.begin);
-    for (PipelineSpan& s : spans_) {
-      s.begin -= first;
-      s.end -= first;
-    }
-    return std::move(spans_);
-  }
-
- private:
-  void add(const Lane& lane, const char* label, const Event& event) {
-    if (event == nullptr) return;
-    const EventTimes t = event->times();
-    spans_.push_back({lane.queue_number, lane.number, label, 1e-9 * static_cast<double>(t.start),
-                      1e-9 * static_cast<double>(t.end)});
-  }
-
-  bool wanted_;
-  std::vector<PipelineSpan> spans_;
-};
 
 std::unique_ptr<Pipeline> Pipeline::make(Device& device, std::uint64_t slot_bytes, int queues) {
   std::unique_ptr<Pipeline> p(new Pipeline);
@@ -98,7 +55,6 @@ std::unique_ptr<Pipeline> Pipeline::make(Device& device, std::uint64_t slot_byte
     lane.memory = std::move(memory);
     lane.pinned = device.pin(slot_bytes);
     lane.queue = device.make_queue();
-    lane.queue_number = q;
   }
   return p;
 }
@@ -113,12 +69,11 @@ Pipeline::~Pipeline() {
   }
 }
 
-void Pipeline::begin(Lane& lane, const Collection& c, std::size_t number, std::span<const Event> compute_after,
+void Pipeline::begin(Lane& lane, const Collection& c, std::span<const Event> compute_after,
                      const std::function<void(int step)>& step_over) const {
   const Layout layout(c, alignment_);
   assert(layout.end <= lane.memory->bytes());
   lane.busy = &c;
-  lane.number = number;
   std::byte* pinned = lane.pinned->data();
   std::uint64_t at = 0;
   for (const auto& array : c.part->arrays) {
@@ -127,8 +82,12 @@ void Pipeline::begin(Lane& lane, const Collection& c, std::size_t number, std::s
   }
   const std::vector<std::uint64_t> head = head_of(*c.part, c.factor_begins);
   std::memcpy(pinned + layout.head, head.data(), head.size() * sizeof(std::uint64_t));
-  const Stage stage = {
-      {lane.memory, 0}, {lane.memory, layout.head}, {lane.memory, layout.out}, {lane.memory, layout.seams}};
+  std::memcpy(pinned + layout.second_head, c.second_head.data(), c.second_head.size() * sizeof(std::uint64_t));
+  const Stage stage = {{lane.memory, 0},
+                       {lane.memory, layout.head},
+                       {lane.memory, layout.second_head},
+                       {lane.memory, layout.out},
+                       {lane.memory, layout.seams}};
   lane.copied_in = lane.queue->write(stage.slot, {pinned, layout.in_end}, {}, "copy in");
   step_over(1);
   lane.computed = c.compute(*lane.queue, stage, compute_after);
@@ -143,51 +102,44 @@ void Pipeline::begin(Lane& lane, const Collection& c, std::size_t number, std::s
   lane.queue->flush();
 }
 
-void Pipeline::end(Lane& lane, Spans& spans) {
+void Pipeline::end(Lane& lane) {
   if (lane.busy == nullptr) return;
   lane.copied_in->wait();
   lane.computed->wait();
   if (lane.copied_out != nullptr) lane.copied_out->wait();
-  spans.note(lane);
   if (lane.busy->take) lane.busy->take(lane.out);
   lane.busy = nullptr;
 }
 
-PipelineTimes Pipeline::run(std::span<const Collection> collections, bool in_turn, bool with_spans) {
-  PipelineTimes times;
-  Spans spans(with_spans);
-  Event last;
+double Pipeline::run(std::span<const Collection> collections, bool in_turn, std::span<const Event> after) {
+  std::vector<Event> last(after.begin(), after.end());
   const auto begin_time = Clock::now();
   for (std::size_t i = 0; i < collections.size(); ++i) {
     Lane& lane = lanes_[i % lanes_.size()];
-    end(lane, spans);
-    begin(lane, collections[i], i, {&last, in_turn && last != nullptr ? std::size_t{1} : 0}, [](int) {});
-    last = lane.computed;
+    end(lane);
+    begin(lane, collections[i], last, [](int) {});
+    if (in_turn) last = {lane.computed};
   }
-  for (std::size_t k = 0; k < lanes_.size(); ++k) end(lanes_[(collections.size() + k) % lanes_.size()], spans);
-  times.seconds = seconds_since(begin_time);
-  times.spans = spans.counted();
-  return times;
+  for (std::size_t k = 0; k < lanes_.size(); ++k) end(lanes_[(collections.size() + k) % lanes_.size()]);
+  return seconds_since(begin_time);
 }
 
-PipelineTimes Pipeline::run_synchronously(std::span<const Collection> collections, bool with_spans) {
-  PipelineTimes times;
-  Spans spans(with_spans);
+SynchronousTimes Pipeline::run_synchronously(std::span<const Collection> collections, std::span<const Event> after) {
+  SynchronousTimes times;
   Lane& lane = lanes_.front();
   const auto begin_time = Clock::now();
   for (std::size_t i = 0; i < collections.size(); ++i) {
     CollectionTimes& t = times.collections.emplace_back();
     auto before = Clock::now();
-    begin(lane, collections[i], i, {}, [&](int step) {
+    begin(lane, collections[i], after, [&](int step) {
       lane.queue->finish();
       (step == 1 ? t.copy_in : t.compute) = seconds_since(before);
       before = Clock::now();
     });
-    end(lane, spans);
+    end(lane);
     t.copy_out = collections[i].out_bytes == 0 ? 0 : seconds_since(before);
   }
   times.seconds = seconds_since(begin_time);
-  times.spans = spans.counted();
   return times;
 }
 

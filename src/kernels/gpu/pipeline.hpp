@@ -21,21 +21,20 @@
 
 namespace polyad::gpu {
 
-/// The head of a part: its numbers, where its arrays begin in the slot, where factors begin.
-[[nodiscard]] std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64_t> factor_begins);
-
 /// Where the kernels of a part find its arrays, and where they write.
 struct Stage {
   View slot;
   View head;
-  View out;    ///< Collection::out_bytes
-  View seams;  ///< Collection::seam_bytes
+  View second_head;  ///< Collection::second_head
+  View out;          ///< Collection::out_bytes
+  View seams;        ///< Collection::seam_bytes
 };
 
 /// A part that goes through the pipeline.
 struct Collection {
   const Part* part = nullptr;
   std::span<const std::uint64_t> factor_begins;  ///< for the head
+  std::vector<std::uint64_t> second_head;        ///< for a second kernel; may be empty
   std::uint64_t out_bytes = 0;                   ///< copied out; 0 when the output stays on the device
   std::uint64_t seam_bytes = 0;
   /// Launches its kernels after the events; the event of the last one.
@@ -50,20 +49,10 @@ struct Collection {
   }
 };
 
-/// A step of a part, as it happened.
-struct PipelineSpan {
-  int queue = 0;
-  std::size_t collection = 0;
-  std::string label;  ///< "copy in", "compute", "copy out"
-  double begin = 0;   ///< seconds since the pipeline began, by the device's clock
-  double end = 0;
-};
-
-/// What a run took.
-struct PipelineTimes {
-  double seconds = 0;                        ///< by the host's clock, from the first step to the last
-  std::vector<CollectionTimes> collections;  ///< only of synchronous runs: what each step took by itself
-  std::vector<PipelineSpan> spans;           ///< only when asked for
+/// What a run took whose steps did not overlap, in seconds by the host's clock.
+struct SynchronousTimes {
+  double seconds = 0;
+  std::vector<CollectionTimes> collections;
 };
 
 /// Queues and slots of one device. One thread at a time.
@@ -77,12 +66,13 @@ class Pipeline {
 
   [[nodiscard]] int queues() const { return static_cast<int>(lanes_.size()); }
 
-  /// All of them, the steps of different ones side by side.
+  /// All of them, the steps of different ones side by side; the seconds, by the host's clock.
   /// \param in_turn computing waits until the collection before was computed: they add to the same output
-  PipelineTimes run(std::span<const Collection> collections, bool in_turn, bool with_spans = false);
-  /// All of them, one step after the other. Measured by the host's clock: the steps are what the model calls t1, t2, t3
-  /// (copying to and from pinned memory is a part of copy in and copy out).
-  PipelineTimes run_synchronously(std::span<const Collection> collections, bool with_spans = false);
+  /// \param after what must be over before the first is computed
+  double run(std::span<const Collection> collections, bool in_turn, std::span<const Event> after = {});
+  /// All of them, one step after the other: the steps are what the model calls t1, t2, t3. Copying to and from pinned
+  /// memory is a part of copy in and copy out.
+  SynchronousTimes run_synchronously(std::span<const Collection> collections, std::span<const Event> after = {});
 
  private:
   /// A queue and its slot.
@@ -90,22 +80,19 @@ class Pipeline {
     MemoryPtr memory;
     std::unique_ptr<PinnedMemory> pinned;  // as the memory
     std::unique_ptr<Queue> queue;          // last: gone first
-    int queue_number = 0;
     const Collection* busy = nullptr;
-    std::size_t number = 0;  // of the collection
     Event copied_in;
     Event computed;
     Event copied_out;
     std::span<const std::byte> out;  // where it was copied to
   };
-  class Spans;
 
   Pipeline() = default;
   /// Puts the steps of a collection into the queue of a lane. `step_over` is called after each.
-  void begin(Lane& lane, const Collection& collection, std::size_t number, std::span<const Event> compute_after,
+  void begin(Lane& lane, const Collection& collection, std::span<const Event> compute_after,
              const std::function<void(int step)>& step_over) const;
   /// Waits for the collection of a lane, if there is one, and hands on its output.
-  static void end(Lane& lane, Spans& spans);
+  static void end(Lane& lane);
 
   std::uint64_t alignment_ = slot_alignment;
   std::vector<Lane> lanes_;
