@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ttv/gpu_parts.hpp"
 
+#include <bit>
 #include <cstring>
 
+#include "backends/gpu/device.hpp"
 #include "formats/cfb/cfb.hpp"
 #include "formats/hocfs/hocfs.hpp"
 #include "formats/hocoo/hocoo.hpp"
@@ -29,6 +31,13 @@ Bytes view_of(const Offsets& offsets, std::uint64_t begin, std::uint64_t end) {
 std::string type_of(std::uint64_t bytes) { return bytes == 4 ? "u32" : "u64"; }
 std::uint64_t width_of(const Offsets& offsets) {
   return offsets.visit([](const auto* p) { return sizeof(*p); });
+}
+
+/// Work-items of a group that all devices of the context can have.
+std::uint32_t group_size(const TtvRequest& r) {
+  std::uint32_t most = 256;
+  for (const auto& device : r.context.devices) most = std::min(most, std::max(device->facts().largest_group, 1U));
+  return std::bit_floor(most);
 }
 
 /// Bytes of the numbers of a tensor.
@@ -125,14 +134,14 @@ class FibreCutter : public TtvCutter {
 class BucketCutter : public FibreCutter {
  public:
   BucketCutter(std::string_view name, const TensorShape& shape, const Offsets& begins, const IndexBuffer& indices,
-               const ValueBuffer& values)
-      : FibreCutter(shape, begins, indices, values), name_(name) {}
+               const ValueBuffer& values, std::uint32_t group)
+      : FibreCutter(shape, begins, indices, values), name_(name), items_(std::min(group, 128U)) {}
 
   [[nodiscard]] TtvDeviceKernel kernel() const override {
     return {name_,
             name_,
             {},
-            {items, 1},
+            {items_, 1},
             {{"PD_INDEX", type_of(widths_.index)}, {"PD_OFFSET", type_of(width_of(begins_))}}};
   }
   bool next(std::uint64_t most_bytes, TtvPart& part) override {
@@ -140,13 +149,13 @@ class BucketCutter : public FibreCutter {
     if (!next_range(most_bytes, 0, r)) return false;
     set(part, r);
     part.part.numbers = {part.out, r.nonzero, r.nonzero_end};
-    part.part.groups = (part.out + items - 1) / items;
+    part.part.groups = (part.out + items_ - 1) / items_;
     return true;
   }
 
  private:
-  static constexpr std::uint32_t items = 128;
   std::string_view name_;
+  std::uint32_t items_;
 };
 
 /// The rows of HOCSR that are not empty, in blocks that can be counted by different threads.
@@ -182,8 +191,8 @@ class RowCounts {
 /// HOCSR: the device sums all rows, the result has those that are not empty.
 class RowCutter final : public BucketCutter {
  public:
-  RowCutter(const Hocsr& h, std::shared_ptr<const RowCounts> counts)
-      : BucketCutter("ttv_hocsr", h.tensor_shape, h.rows, h.indices, h.values), counts_(std::move(counts)) {}
+  RowCutter(const Hocsr& h, std::shared_ptr<const RowCounts> counts, std::uint32_t group)
+      : BucketCutter("ttv_hocsr", h.tensor_shape, h.rows, h.indices, h.values, group), counts_(std::move(counts)) {}
 
   bool next(std::uint64_t most_bytes, TtvPart& part) override {
     if (!BucketCutter::next(most_bytes, part)) return false;
@@ -211,14 +220,21 @@ class RowCutter final : public BucketCutter {
 /// Begins of the innermost slices, in fibres; those of a matrix are made up.
 class SliceBegins {
  public:
-  explicit SliceBegins(const SlicesOfSlices& tree) : tree_(tree), matrix_{0, tree.fibres()} {}
+  SliceBegins(const SlicesOfSlices& tree, std::uint32_t group)
+      : tree_(tree),
+        matrix_{0, tree.fibres()},
+        narrow_matrix_{0, static_cast<std::uint32_t>(tree.fibres())},
+        items_{std::min(group, 32U), std::max(group / 32, 1U)} {}
 
-  [[nodiscard]] std::uint64_t width() const { return tree_.levels() == 0 ? 8 : width_of(tree_.slice_begins.back()); }
-  [[nodiscard]] Bytes view(std::uint64_t first, std::uint64_t end) const {
-    return tree_.levels() == 0 ? std::as_bytes(std::span(matrix_)) : view_of(tree_.slice_begins.back(), first, end + 1);
+  [[nodiscard]] std::uint64_t width() const {
+    return tree_.levels() == 0 ? Offsets::width_of(tree_.fibres()) : width_of(tree_.slice_begins.back());
   }
+  [[nodiscard]] Bytes view(std::uint64_t first, std::uint64_t end) const {
+    if (tree_.levels() > 0) return view_of(tree_.slice_begins.back(), first, end + 1);
+    return width() == 4 ? Bytes(std::as_bytes(std::span(narrow_matrix_))) : Bytes(std::as_bytes(std::span(matrix_)));
+  }
+  [[nodiscard]] const std::array<std::uint32_t, 2>& items() const { return items_; }
 
-  static constexpr std::array<std::uint32_t, 2> items = {32, 8};
   /// Slices over groups in the first direction; in the second as many as the longest slice has work for, unless there
   /// are plenty already.
   void set_groups(TtvPart& part, std::uint64_t first, std::uint64_t end) const {
@@ -227,36 +243,38 @@ class SliceBegins {
     std::uint64_t longest = 1;
     for (std::uint64_t s = first; s < end; ++s)
       longest = std::max(longest, tree_.first_fibre(s + 1) - tree_.first_fibre(s));
-    part.part.groups = (end - first + items[1] - 1) / items[1];
-    const std::uint64_t useful = (std::min(longest, part.out) + items[0] - 1) / items[0];
+    part.part.groups = (end - first + items_[1] - 1) / items_[1];
+    const std::uint64_t useful = (std::min(longest, part.out) + items_[0] - 1) / items_[0];
     part.groups_1 = std::min({useful, most, std::max<std::uint64_t>(1, plenty / part.part.groups)});
   }
 
  private:
   const SlicesOfSlices& tree_;
   std::array<std::uint64_t, 2> matrix_;
+  std::array<std::uint32_t, 2> narrow_matrix_;
+  std::array<std::uint32_t, 2> items_;
 };
 
 TtvDeviceKernel slice_kernel(std::string_view function, const Widths& widths, std::uint64_t offset,
-                             std::uint64_t slice_offset) {
+                             const SliceBegins& slices) {
   return {"ttv_hocfs",
           function,
           {},
-          SliceBegins::items,
+          slices.items(),
           {{"PD_INDEX", type_of(widths.index)},
            {"PD_OFFSET", type_of(offset)},
-           {"PD_SLICE_OFFSET", type_of(slice_offset)}}};
+           {"PD_SLICE_OFFSET", type_of(slices.width())}}};
 }
 
 class SliceCutter final : public FibreCutter {
  public:
-  explicit SliceCutter(const HocfsCsr& h)
+  SliceCutter(const HocfsCsr& h, std::uint32_t group)
       : FibreCutter(h.tensor_shape, h.parts.begins, h.parts.indices, h.parts.values),
         tree_(h.parts.tree),
-        slices_(h.parts.tree) {}
+        slices_(h.parts.tree, group) {}
 
   [[nodiscard]] TtvDeviceKernel kernel() const override {
-    return slice_kernel("ttv_hocfs_csr", widths_, width_of(begins_), slices_.width());
+    return slice_kernel("ttv_hocfs_csr", widths_, width_of(begins_), slices_);
   }
   bool next(std::uint64_t most_bytes, TtvPart& part) override {
     FibreRange r;
@@ -283,10 +301,11 @@ class SliceCutter final : public FibreCutter {
 /// Padded slices: cut at slices, else at groups of rows, else between the elements of a group.
 class EllCutter final : public TtvCutter {
  public:
-  explicit EllCutter(const HocfsEll& ell) : ell_(ell), widths_(ell.tensor_shape), slices_(ell.tree) {}
+  EllCutter(const HocfsEll& ell, std::uint32_t group)
+      : ell_(ell), widths_(ell.tensor_shape), slices_(ell.tree, group) {}
 
   [[nodiscard]] TtvDeviceKernel kernel() const override {
-    return slice_kernel("ttv_hocfs_ell", widths_, width_of(ell_.slice_elements), slices_.width());
+    return slice_kernel("ttv_hocfs_ell", widths_, width_of(ell_.slice_elements), slices_);
   }
   bool next(std::uint64_t most_bytes, TtvPart& part) override {
     const std::uint64_t first = element_;
@@ -371,18 +390,19 @@ class EllCutter final : public TtvCutter {
 class ChunkCutter final : public TtvCutter {
  public:
   /// \param begins [chunks + 1] runs that begin before a chunk
-  ChunkCutter(const CooTensor& x, int mode, const Offsets& begins)
+  ChunkCutter(const CooTensor& x, int mode, const Offsets& begins, std::uint32_t group)
       : x_(x),
         mode_(mode),
         begins_(begins),
         index_(bytes_in(x.indices[0]) / x.nnz()),
-        value_(bytes_in(x.values) / x.nnz()) {}
+        value_(bytes_in(x.values) / x.nnz()),
+        items_(std::min(group, 128U)) {}
 
   [[nodiscard]] TtvDeviceKernel kernel() const override {
     return {"ttv_hocoo",
             "ttv_hocoo",
             "ttv_hocoo_seams",
-            {128, 1},
+            {items_, 1},
             {{"PD_INDEX", type_of(index_)},
              {"PD_OFFSET", type_of(width_of(begins_))},
              {"PD_ORDER", std::to_string(x_.order())},
@@ -439,6 +459,7 @@ class ChunkCutter final : public TtvCutter {
   const Offsets& begins_;
   std::uint64_t index_;
   std::uint64_t value_;
+  std::uint32_t items_;
   std::uint64_t chunk_ = 0;
 };
 
@@ -491,7 +512,7 @@ TtvJob hocoo_job(const TtvRequest& r) {
       }
     });
   });
-  if (nnz > 0) job.cutter = std::make_unique<ChunkCutter>(x, r.mode, runs->begins);
+  if (nnz > 0) job.cutter = std::make_unique<ChunkCutter>(x, r.mode, runs->begins, group_size(r));
   job.keeps = std::move(runs);
   return job;
 }
@@ -517,7 +538,7 @@ TtvJob hocsr_job(const TtvRequest& r) {
       }
     });
   });
-  if (r.shape().nnz > 0) job.cutter = std::make_unique<RowCutter>(h, counts);
+  if (r.shape().nnz > 0) job.cutter = std::make_unique<RowCutter>(h, counts, group_size(r));
   return job;
 }
 
@@ -531,7 +552,8 @@ TtvJob cfb_job(const TtvRequest& r) {
     });
   });
   if (r.shape().nnz > 0)
-    job.cutter = std::make_unique<BucketCutter>("ttv_cfb", c.tensor_shape, c.begins, c.indices, c.values);
+    job.cutter =
+        std::make_unique<BucketCutter>("ttv_cfb", c.tensor_shape, c.begins, c.indices, c.values, group_size(r));
   return job;
 }
 
@@ -555,14 +577,14 @@ TtvJob slices_job(const TtvRequest& r, const SlicesOfSlices& tree) {
 TtvJob hocfs_csr_job(const TtvRequest& r) {
   const HocfsCsr& h = *get_if<HocfsCsr>(r.tensor);
   TtvJob job = slices_job(r, h.parts.tree);
-  if (r.shape().nnz > 0) job.cutter = std::make_unique<SliceCutter>(h);
+  if (r.shape().nnz > 0) job.cutter = std::make_unique<SliceCutter>(h, group_size(r));
   return job;
 }
 
 TtvJob hocfs_ell_job(const TtvRequest& r) {
   const HocfsEll& ell = *get_if<HocfsEll>(r.tensor);
   TtvJob job = slices_job(r, ell.tree);
-  if (r.shape().nnz > 0) job.cutter = std::make_unique<EllCutter>(ell);
+  if (r.shape().nnz > 0) job.cutter = std::make_unique<EllCutter>(ell, group_size(r));
   return job;
 }
 
