@@ -133,6 +133,7 @@ class PlainQueue final : public gpu::Queue {
               kernel.function(at[0], at[1], at[2], at[3], at[4]);
               group->barrier.arrive_and_wait();  // local memory serves the next group
             }
+            pd_item = nullptr;
           });
     }
     for (std::thread& t : threads) t.join();
