@@ -143,4 +143,20 @@ SynchronousTimes Pipeline::run_synchronously(std::span<const Collection> collect
   return times;
 }
 
+void report_pipeline(PipelineReport& report, const StepRates& rates, std::span<const Collection> collections,
+                     const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes) {
+  std::vector<CollectionTimes> model;
+  for (const Collection& c : collections) model.push_back(rates.of(c.size()));
+  report.queues = queues;
+  report.collections = collections.size();
+  report.slot_bytes = slot_bytes;
+  report.measured_ts = synchronous.seconds;
+  report.model_ts = synchronous_time(model);
+  report.model_tp = pipelined_time(model);
+  report.steps_tp = pipelined_time(synchronous.collections);
+  report.copy_in = {rates.copy_in.begin, rates.copy_in.slope};
+  report.compute = {rates.compute.begin, rates.compute.slope};
+  report.copy_out = {rates.copy_out.begin, rates.copy_out.slope};
+}
+
 }  // namespace polyad::gpu

@@ -18,6 +18,7 @@
 #include "backends/gpu/device.hpp"
 #include "kernels/gpu/part.hpp"
 #include "kernels/gpu/pipeline_model.hpp"
+#include "polyad/pipeline.hpp"
 
 namespace polyad::gpu {
 
@@ -97,5 +98,9 @@ class Pipeline {
   std::uint64_t alignment_ = slot_alignment;
   std::vector<Lane> lanes_;
 };
+
+/// Fills a report but for the kernel and the measured Tp.
+void report_pipeline(PipelineReport& report, const StepRates& rates, std::span<const Collection> collections,
+                     const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes);
 
 }  // namespace polyad::gpu

@@ -194,8 +194,9 @@ class DeviceTtv {
       while (next(bytes)) {
       }
       share_out(measured);
-      if (std::ranges::all_of(workers_, [this](Worker& w) { return make_pipeline(w); })) break;
-      if (bytes < least_part_bytes) {
+      const bool smallest = bytes < least_part_bytes;
+      if (std::ranges::all_of(workers_, [&](Worker& w) { return make_pipeline(w, smallest); })) break;
+      if (smallest) {
         const gpu::Facts& f = workers_.front().facts();
         throw Error(ErrorKind::limit,
                     fmt::format("{} has no room for a piece of the tensor beside the vector: {:.2f} MB may be used",
@@ -225,8 +226,9 @@ class DeviceTtv {
     }
   }
 
-  /// False when there is no room.
-  bool make_pipeline(Worker& w) {
+  /// False when there is no room. Fewer than three slots cannot overlap all steps, smaller parts can: fewer are taken
+  /// only when these are the smallest.
+  bool make_pipeline(Worker& w, bool smallest) {
     w.pipeline.reset();
     w.counted.reset();
     if (w.collections.empty()) return true;
@@ -239,8 +241,7 @@ class DeviceTtv {
       w.pipeline = gpu::Pipeline::make(*w.device, slot, queues);
       if (w.pipeline == nullptr) continue;
       w.counted = std::make_unique<Counted>(r_.context.memory, slot * static_cast<std::uint64_t>(queues));
-      // Fewer than three cannot overlap all steps; smaller parts can.
-      return queues >= std::min<int>(fewest_queues, static_cast<int>(w.collections.size())) || slot <= least_part_bytes;
+      return smallest || queues >= std::min<int>(fewest_queues, static_cast<int>(w.collections.size()));
     }
     return false;
   }
@@ -248,21 +249,10 @@ class DeviceTtv {
   void run_both_ways() {
     Worker& w = workers_.front();
     if (w.collections.empty()) return;
-    std::vector<CollectionTimes> model;
-    for (const gpu::Collection& c : w.collections) model.push_back(rates_.value_or(StepRates{}).of(c.size()));
     const gpu::SynchronousTimes synchronous = w.pipeline->run_synchronously(w.collections);
-    report_->queues = w.pipeline->queues();
-    report_->collections = w.collections.size();
-    report_->slot_bytes = largest_slot(w, w.collections);
-    report_->measured_ts = synchronous.seconds;
+    gpu::report_pipeline(*report_, rates_.value_or(StepRates{}), w.collections, synchronous, w.pipeline->queues(),
+                         largest_slot(w, w.collections));
     report_->measured_tp = w.pipeline->run(w.collections, false);
-    report_->model_ts = synchronous_time(model);
-    report_->model_tp = pipelined_time(model);
-    report_->steps_tp = pipelined_time(synchronous.collections);
-    const StepRates rates = rates_.value_or(StepRates{});
-    report_->copy_in = {rates.copy_in.begin, rates.copy_in.slope};
-    report_->compute = {rates.compute.begin, rates.compute.slope};
-    report_->copy_out = {rates.copy_out.begin, rates.copy_out.slope};
   }
 
   /// What later parts have of fibres that earlier ones began, in the order of parts.

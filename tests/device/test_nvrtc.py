@@ -3,9 +3,9 @@
 """Compiles every kernel text of src/device with NVRTC, which needs no GPU, for several generations of NVIDIA's, and
 reads registers, spills and shared memory of each kernel from what comes out.
 
-  nvrtc.py                 compiles, checks the bounds, compares with docs/gpu-kernels.md
-  nvrtc.py --write         writes docs/gpu-kernels.md anew
-  nvrtc.py --library FILE  takes this libnvrtc; else one of the system, else the wheel nvidia-cuda-nvrtc
+  test_nvrtc.py                 compiles, checks the bounds, compares with docs/gpu-kernels.md
+  test_nvrtc.py --write         writes docs/gpu-kernels.md anew
+  test_nvrtc.py --library FILE  takes this libnvrtc; else one of the system, else the wheel nvidia-cuda-nvrtc
 
 Ends with "N passed, N failed, N skipped". Without NVRTC everything is skipped."""
 
@@ -43,7 +43,7 @@ VARIANTS = {
 
 HEAD = """# Kernels on NVIDIA's GPUs: registers, spills, shared memory
 
-Written by `tests/device/nvrtc.py --write`. NVRTC compiles every kernel text for four generations of GPUs; no GPU is needed for that, and nothing here is a
+Written by `tests/device/test_nvrtc.py --write`. NVRTC compiles every kernel text for four generations of GPUs; no GPU is needed for that, and nothing here is a
 time. "Spills" are bytes of registers that went to memory: there must be none. A kernel may have {f32} registers a work-item in f32 and {f64} in f64: 256
 work-items then take at most a quarter (f32) of the 65,536 registers of a multiprocessor. Numbers are the largest over the variants (index width, order, columns) of a kernel.
 
