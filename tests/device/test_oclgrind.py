@@ -23,7 +23,7 @@ PLANTED = {  # number in src/device/rows.h: what it is, what Oclgrind says
 }
 
 
-def watch(test, fault=0, seconds=400):
+def watch(fault=0, test="EveryKernel", seconds=400):
     """Runs the kernels; returns (exit code, output, log)."""
     with tempfile.TemporaryDirectory(prefix="polyad-oclgrind-") as folder:
         log = pathlib.Path(folder) / "log"
@@ -35,10 +35,10 @@ def watch(test, fault=0, seconds=400):
         return done.returncode, done.stdout.decode(errors="replace"), log.read_text(errors="replace") if log.exists() else ""
 
 
-def check_no_report():
+def check_no_report(test, what):
     """The kernels as they are."""
-    code, output, log = watch("EveryKernel")
-    ran = re.search(r"(\d+) MTTKRPs of (\d+) kernels on (.*)", output)
+    code, output, log = watch(test=test)
+    ran = re.search(rf"(\d+) {what} of (\d+) kernels on (.*)", output)
     print(ran[0] if ran else output[-2000:])
     assert ran and code == 0, f"exit status {code}:\n{output[-2000:]}"
     assert "Oclgrind" in ran[3], f"it ran on {ran[3]}"
@@ -47,12 +47,13 @@ def check_no_report():
 
 def check_planted(fault):
     what, expected = PLANTED[fault]
-    _, output, log = watch("Seams", fault)
+    _, output, log = watch(fault, "Seams")
     assert re.search(expected, log, re.IGNORECASE), f"{what} was not reported:\n{log[:2000]}\n{output[-1000:]}"
 
 
 def main():
-    checks = [("no report", check_no_report)]
+    checks = [(f"no report of {what}", lambda test=test, what=what: check_no_report(test, what))
+              for test, what in (("EveryKernel", "MTTKRPs"), ("EveryTtv", "TTVs"))]
     checks += [(PLANTED[f][0], lambda f=f: check_planted(f)) for f in PLANTED]
     failed = 0
     for name, check in checks:
