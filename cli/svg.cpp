@@ -75,7 +75,82 @@ std::string rectangle(double x, double y, double width, double height, std::stri
                      height, fill);
 }
 
+/// The beginning of a picture: its size, a white ground, two lines of text.
+std::string picture(double width, double height, std::string_view title, const std::string& subtitle) {
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\" font-size=\"13\" fill=\"#1a1a1a\">\n"
+      "<title>{2}</title>\n",
+      width, height, escaped(title));
+  svg += rectangle(0, 0, width, height, "#ffffff");
+  svg += text_at(24, 36, "font-size=\"20\" font-weight=\"bold\"", title);
+  svg += text_at(24, 60, "fill=\"#555555\"", cut_to(subtitle, width - 48));
+  return svg;
+}
+
+/// Vertical lines at round numbers from 0 to `top`, and the numbers below.
+std::string ticks(double left, double upper, double bottom, double top, double scale) {
+  std::string svg;
+  if (top <= 0) return svg;
+  const double step = tick_step(top, 8);
+  for (int k = 0; step * k <= top * (1 + 1e-9); ++k) {
+    const double at = left + step * k * scale;
+    svg += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\"/>\n", at,
+                       upper, bottom, k == 0 ? "#555555" : "#dddddd");
+    svg += text_at(at, bottom + 18, "text-anchor=\"middle\" fill=\"#555555\"", fmt::format("{:g}", step * k));
+  }
+  return svg;
+}
+
 }  // namespace
+
+std::string svg_of(const LaneChart& chart) {
+  constexpr double width = 1200;
+  constexpr double lane_height = 26;
+  constexpr double pitch = 36;
+  std::vector<std::string> lanes;
+  std::vector<std::string> labels;
+  double top = 0;
+  double names = 60;
+  const auto place_of = [](std::vector<std::string>& in, const std::string& name) {
+    const auto found = std::ranges::find(in, name);
+    if (found != in.end()) return static_cast<std::size_t>(found - in.begin());
+    in.push_back(name);
+    return in.size() - 1;
+  };
+  for (const LaneChart::Span& s : chart.spans) {
+    place_of(lanes, s.lane);
+    place_of(labels, s.label);
+    top = std::max(top, s.end);
+    names = std::max(names, width_of(s.lane));
+  }
+  std::ranges::sort(lanes);
+  const double left = 24 + std::min(names, 320.0) + 12;
+  const double scale = top > 0 ? (width - 30 - left) / top : 0;
+  const double first = 112;
+  const double bottom = first + pitch * static_cast<double>(lanes.size());
+  std::string svg = picture(width, bottom + 62, chart.title, chart.subtitle);
+  double x = left;
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    svg += rectangle(x, 81, 12, 12, colours[k % colours.size()].fill);
+    svg += text_at(x + 18, 92, "", labels[k]);
+    x += 34 + width_of(labels[k]);
+  }
+  svg += ticks(left, first - 4, bottom, 1e3 * top, scale / 1e3);
+  svg += text_at((left + width - 30) / 2, bottom + 44, "text-anchor=\"middle\" fill=\"#555555\"", "milliseconds");
+  for (std::size_t k = 0; k < lanes.size(); ++k)
+    svg +=
+        text_at(left - 12, first + pitch * static_cast<double>(k) + 22, "text-anchor=\"end\"", cut_to(lanes[k], names));
+  for (const LaneChart::Span& s : chart.spans) {
+    const double upper = first + pitch * static_cast<double>(place_of(lanes, s.lane)) + (pitch - lane_height) / 2;
+    svg += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\"><title>{}: {:.4f} to {:.4f} "
+        "ms</title></rect>\n",
+        left + s.begin * scale, upper, std::max(0.5, (s.end - s.begin) * scale), lane_height,
+        colours[place_of(labels, s.label) % colours.size()].fill, escaped(s.label), 1e3 * s.begin, 1e3 * s.end);
+  }
+  return svg + "</svg>\n";
+}
 
 std::string svg_of(const BarChart& chart) {
   constexpr double width = 960;
@@ -109,25 +184,10 @@ std::string svg_of(const BarChart& chart) {
   const double bottom = first + pitch * static_cast<double>(chart.bars.size());
   const double height = bottom + 62;
 
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-      "font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\" font-size=\"13\" fill=\"#1a1a1a\">\n"
-      "<title>{2}</title>\n",
-      width, height, escaped(chart.title));
-  svg += rectangle(0, 0, width, height, "#ffffff");
-  svg += text_at(24, 36, "font-size=\"20\" font-weight=\"bold\"", chart.title);
-  svg += text_at(24, 60, "fill=\"#555555\"", cut_to(chart.subtitle, width - 48));
+  std::string svg = picture(width, height, chart.title, chart.subtitle);
   svg += legend;
 
-  if (top > 0) {
-    const double step = tick_step(top, 8);
-    for (int k = 0; step * k <= top * (1 + 1e-9); ++k) {
-      const double at = left + step * k * scale;
-      svg += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\"/>\n", at,
-                         first - 4, bottom, k == 0 ? "#555555" : "#dddddd");
-      svg += text_at(at, bottom + 18, "text-anchor=\"middle\" fill=\"#555555\"", fmt::format("{:g}", step * k));
-    }
-  }
+  svg += ticks(left, first - 4, bottom, top, scale);
   svg += text_at((left + right) / 2, bottom + 44, "text-anchor=\"middle\" fill=\"#555555\"", chart.axis);
 
   for (std::size_t b = 0; b < chart.bars.size(); ++b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// \file Stacked bars as SVG: one file, no scripts, no fonts or images from elsewhere.
+/// \file Stacked bars and timelines as SVG: one file, no scripts, no fonts or images from elsewhere.
 #pragma once
 
 #include <numeric>
@@ -28,5 +28,23 @@ struct BarChart {
 
 /// The text of the picture.
 [[nodiscard]] std::string svg_of(const BarChart& chart);
+
+/// What ran when: a lane per queue, a colour per label.
+struct LaneChart {
+  /// Something that ran.
+  struct Span {
+    std::string lane;
+    std::string label;
+    double begin = 0;  ///< seconds
+    double end = 0;
+  };
+
+  std::string title;
+  std::string subtitle;
+  std::vector<Span> spans;
+};
+
+/// The text of the picture.
+[[nodiscard]] std::string svg_of(const LaneChart& chart);
 
 }  // namespace polyad::cli
