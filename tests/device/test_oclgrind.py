@@ -18,12 +18,12 @@ LIMITS = ["--data-races", "--uninitialized", "--max-wgsize", "256", "--local-mem
 PLANTED = {  # number in src/device/rows.h: what it is, what Oclgrind says
     1: ("a missing barrier", r"data race"),
     2: ("an addition that is not atomic", r"data race"),
-    3: ("a row beyond the output", r"Invalid write.*global|Invalid write"),
-    4: ("a number beyond local memory", r"Invalid write.*local|Invalid write"),
+    3: ("a row beyond the output", r"Invalid write"),
+    4: ("a number beyond local memory", r"Invalid write"),
 }
 
 
-def watch(fault=0, test="EveryKernel", seconds=900):
+def watch(fault=0, test="EveryKernel", seconds=400):
     """Runs the kernels; returns (exit code, output, log)."""
     with tempfile.TemporaryDirectory(prefix="polyad-oclgrind-") as folder:
         log = pathlib.Path(folder) / "log"
@@ -47,7 +47,7 @@ def check_no_report(test, what):
 
 def check_planted(fault):
     what, expected = PLANTED[fault]
-    _, output, log = watch(fault)
+    _, output, log = watch(fault, "Seams")
     assert re.search(expected, log, re.IGNORECASE), f"{what} was not reported:\n{log[:2000]}\n{output[-1000:]}"
 
 
