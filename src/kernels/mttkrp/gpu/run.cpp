@@ -252,7 +252,7 @@ class Run {
     if (uploaded) after.push_back(uploaded);
     if (plan.stays) state.residents[key_].used = ++state.calls;
     state.run(jobs, plan.stays ? state.residents[key_].slots : state.passing, plan.stays, factor_rows_, target, after);
-    if (r_.out.rows() > 0)
+    if (r_.out.rows() > 0 && !states_.output_stays)
       state.compute().read(std::as_writable_bytes(std::span(to, r_.out.rows() * r_.stride())), target.out);
     state.finish();
   }
