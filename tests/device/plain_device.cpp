@@ -174,7 +174,7 @@ class PlainDevice final : public gpu::Device {
                                                                                  {"PD_SEAMS", &n.seams}}};
     for (const auto& [name, value] : defines) {
       if (name == "PD_REAL_BITS") bits = std::stoi(value);
-      if ((name == "PD_INDEX" || name == "PD_OFFSET") && value != "u32")
+      if ((name == "PD_INDEX" || name == "PD_OFFSET" || name == "PD_SLICE_OFFSET") && value != "u32")
         throw usage_error("the C++ door has 32-bit indices only");
       for (const auto& [known, to] : numbers)
         if (name == known) *to = std::stoull(value);

@@ -40,6 +40,13 @@ namespace dense {
 namespace seams {
 #include "device/add_seams.h"
 }  // namespace seams
+namespace ttv {
+#define PD_SLICE_OFFSET PD_OFFSET
+#include "device/ttv_cfb.h"
+#include "device/ttv_hocfs.h"
+#include "device/ttv_hocoo.h"
+#include "device/ttv_hocsr.h"
+}  // namespace ttv
 
 template <auto kernel>
 void call(const std::byte* slot, const std::byte* head, const std::byte* factors, std::byte* out, std::byte* side) {
@@ -62,6 +69,12 @@ Function find(const std::string& function) {
   if (function == "gram_rows") return call<dense::gram_rows>;
   if (function == "scale_columns") return call<dense::scale_columns>;
   if (function == "add_seams") return call<seams::add_seams>;
+  if (function == "ttv_hocoo") return call<ttv::ttv_hocoo>;
+  if (function == "ttv_hocoo_seams") return call<ttv::ttv_hocoo_seams>;
+  if (function == "ttv_hocsr") return call<ttv::ttv_hocsr>;
+  if (function == "ttv_cfb") return call<ttv::ttv_cfb>;
+  if (function == "ttv_hocfs_csr") return call<ttv::ttv_hocfs_csr>;
+  if (function == "ttv_hocfs_ell") return call<ttv::ttv_hocfs_ell>;
   return nullptr;
 }
 

@@ -25,6 +25,7 @@ struct DriverEntry {
 
 // The vendor's own first: of two ways to the same GPU it is the better one.
 constexpr auto drivers = std::to_array<DriverEntry>({
+    {"cuda", gpu::cuda::find, gpu::cuda::open},
     {"opencl", gpu::opencl::find, gpu::opencl::open},
 });
 

@@ -212,8 +212,7 @@ std::vector<std::string> Timeline::conflicts() const {
   std::stable_sort(commands.begin(), commands.end(),
                    [](const auto& a, const auto& b) { return a.second.start < b.second.start; });
   std::vector<std::string> sentences;
-  // Commands run for about as long as each other, so only neighbours in time have to be compared: those that began
-  // before this one was over.
+  // By their begins: a command is compared with those that began before it was over.
   for (std::size_t i = 0; i < commands.size(); ++i)
     for (std::size_t j = i + 1; j < commands.size(); ++j) {
       const auto& [a, when_a] = commands[i];

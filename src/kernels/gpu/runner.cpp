@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "polyad/error.hpp"
 
@@ -73,8 +72,8 @@ bool DeviceState::try_room(const std::string& purpose, std::uint64_t bytes) {
   if (found != rooms_.end() && found->second->bytes() >= bytes) return true;
   if (found != rooms_.end()) rooms_.erase(found);
   MemoryPtr memory = try_allocate(bytes, false);
-  if (!memory && !passing.empty()) {
-    passing.clear();
+  if (!memory && pipeline) {
+    pipeline.reset();
     memory = try_allocate(bytes, false);
   }
   if (!memory) memory = try_allocate(bytes, true);
@@ -99,57 +98,60 @@ std::uint64_t DeviceState::room_bytes() const {
 }
 
 void DeviceState::fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride) {
-  std::vector<std::uint64_t> head = whole_head(part, factor_rows, stride);
-  const std::uint64_t in_front = head.size() * sizeof(std::uint64_t);
-  const Event before = slot.used;
-  const std::span<const Event> after(&before, before ? 1 : 0);
-  if (slot.staging) {
-    // The copy before must have left the staging memory; the kernel that reads the slot need not be over yet.
-    if (slot.written) slot.written->wait();
-    std::byte* to = slot.staging->data();
-    std::memcpy(to, head.data(), in_front);
-    std::uint64_t at = in_front;
-    for (const auto& a : part.arrays) {
-      std::memcpy(to + at, a.data(), a.size());
-      at += aligned(a.size());
-    }
-    slot.written = copies_->write({slot.memory, 0}, {to, static_cast<std::size_t>(at)}, after);
-  } else {
-    heads_.push_back(std::move(head));
-    slot.written = copies_->write({slot.memory, 0}, std::as_bytes(std::span(heads_.back())), after);
-    std::uint64_t at = in_front;
-    for (const auto& a : part.arrays) {
-      if (!a.empty()) slot.written = copies_->write({slot.memory, at}, a);
-      at += aligned(a.size());
-    }
+  heads_.push_back(whole_head(part, factor_rows, stride));
+  const std::span<const std::uint64_t> head = heads_.back();
+  slot.written = copies_->write({slot.memory, 0}, std::as_bytes(head));
+  std::uint64_t at = head.size_bytes();
+  for (const auto& a : part.arrays) {
+    if (!a.empty()) slot.written = copies_->write({slot.memory, at}, a);
+    at += aligned(a.size());
   }
   copies_->flush();
 }
 
-void DeviceState::run(std::span<const Job> jobs, std::span<Slot> slots, bool filled,
-                      std::span<const std::uint64_t> factor_rows, const Target& target, std::span<const Event> after) {
+namespace {
+
+/// Launches the kernel of a job, and the one that adds its side rows; the event of the last.
+Event launch(Queue& queue, const Job& job, const Target& target, const View& arrays, const View& head,
+             const View& seams_head, std::span<const Event> after) {
+  const std::array<Argument, 5> arguments = {arrays, head, target.factors, target.out, target.seams};
+  Event last = queue.launch(*job.kernel, job.grid, arguments, after, job.name);
+  if (job.seam_bytes == 0) return last;
+  const std::array<Argument, 5> seam_arguments = {arrays, seams_head, target.factors, target.out, target.seams};
+  const std::uint64_t sides = 2 * job.part->chunks;
+  const Grid grid{{(sides + target.items[1] - 1) / target.items[1], target.column_groups}, target.items};
+  return queue.launch(*target.add_seams, grid, seam_arguments, {}, "add_seams");
+}
+
+}  // namespace
+
+void DeviceState::run(std::span<const Job> jobs, std::span<const Slot> slots, std::size_t factor_count,
+                      const Target& target, std::span<const Event> after) {
   std::vector<Event> waits(after.begin(), after.end());
   for (std::size_t k = 0; k < jobs.size(); ++k) {
-    const Job& job = jobs[k];
-    const std::size_t number = filled ? k : k % slots.size();
-    Slot& slot = slots[number];
-    if (!filled) fill(slot, *job.part, factor_rows, target.stride);
+    const Slot& slot = slots[k];
+    const Part& part = *jobs[k].part;
     if (slot.written) waits.push_back(slot.written);
-    const std::uint64_t seams_head = first_head_bytes(*job.part, factor_rows.size());
-    const View head{slot.memory, 0};
-    const View arrays{slot.memory, head_bytes(*job.part, factor_rows.size())};
-    const std::array<Argument, 5> arguments = {arrays, head, target.factors, target.out, target.seams};
-    slot.used = compute_->launch(*job.kernel, job.grid, arguments, waits, job.name);
-    if (job.seam_bytes > 0) {
-      const std::array<Argument, 5> seam_arguments = {arrays, View{slot.memory, seams_head}, target.factors, target.out,
-                                                      target.seams};
-      const std::uint64_t sides = 2 * job.part->chunks;
-      const Grid grid{{(sides + target.items[1] - 1) / target.items[1], target.column_groups}, target.items};
-      slot.used = compute_->launch(*target.add_seams, grid, seam_arguments, {}, "add_seams");
-    }
+    launch(*compute_, jobs[k], target, {slot.memory, head_bytes(part, factor_count)}, {slot.memory, 0},
+           {slot.memory, first_head_bytes(part, factor_count)}, waits);
     compute_->flush();
     waits.clear();
   }
+}
+
+std::vector<Collection> DeviceState::collections(std::span<const Job> jobs, std::span<const std::uint64_t> factor_rows,
+                                                 const Target& target) {
+  std::vector<Collection> all;
+  for (const Job& job : jobs) {
+    Collection& c = all.emplace_back();
+    c.part = job.part;
+    c.factor_begins = factor_rows;
+    c.second_head = {job.part->chunks, target.stride};
+    c.compute = [&job, &target](Queue& queue, const Stage& stage, std::span<const Event> after) {
+      return launch(queue, job, target, stage.slot, stage.head, stage.second_head, after);
+    };
+  }
+  return all;
 }
 
 void DeviceState::finish() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// \file Runs parts on devices: what is kept there from call to call, slots, queues.
 ///
-/// A tensor that fits stays on the device: every part has a slot of its own. Else a few slots are filled and worked on
-/// in turn. In both cases run_parts goes through the list; only whether a slot has to be filled differs.
+/// A tensor that fits stays on the device: every part has a slot of its own. Else its parts go through a pipeline
+/// (pipeline.hpp). Kernels do not see the difference.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@
 
 #include "backends/gpu/device.hpp"
 #include "kernels/gpu/part.hpp"
+#include "kernels/gpu/pipeline.hpp"
 #include "polyad/context.hpp"
 #include "polyad/kernels.hpp"
+#include "polyad/pipeline.hpp"
 
 namespace polyad::gpu {
 
 /// Memory on the device for one part: head, then arrays.
 struct Slot {
   MemoryPtr memory;
-  std::unique_ptr<PinnedMemory> staging;  ///< parts are put together here on their way; null where they stay
-  Event written;                          ///< the copy of the last part
-  Event used;                             ///< the last kernel that read it
+  Event written;  ///< the copy of the part
 };
 
 /// A part with all that is needed to launch it.
@@ -76,11 +76,15 @@ class DeviceState {
   /// Memory that may not be there: null when there is no room, after tensors that were kept are given up.
   [[nodiscard]] MemoryPtr try_allocate(std::uint64_t bytes, bool may_evict);
 
-  /// Puts all of a part into a slot, from the arrays themselves or through the slot's staging memory.
+  /// Puts all of a part into a slot.
   void fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride);
-  /// Puts the jobs into the queues, in order. \param filled slot k has part k already; else slots are filled in turn
-  void run(std::span<const Job> jobs, std::span<Slot> slots, bool filled, std::span<const std::uint64_t> factor_rows,
-           const Target& target, std::span<const Event> after);
+  /// Puts the jobs into the queue, in order; slot k has part k.
+  void run(std::span<const Job> jobs, std::span<const Slot> slots, std::size_t factor_count, const Target& target,
+           std::span<const Event> after);
+  /// The jobs as collections for the pipeline; they view what they are made from.
+  [[nodiscard]] static std::vector<Collection> collections(std::span<const Job> jobs,
+                                                           std::span<const std::uint64_t> factor_rows,
+                                                           const Target& target);
   /// Waits for everything.
   void finish();
 
@@ -90,9 +94,9 @@ class DeviceState {
     std::uint64_t used = 0;  ///< the call that used it last
   };
   std::map<std::string, Resident> residents;
-  /// Slots that parts go through in turn.
-  std::vector<Slot> passing;
-  std::uint64_t passing_bytes = 0;
+  /// What parts go through that do not stay, and the bytes of its slots.
+  std::unique_ptr<Pipeline> pipeline;
+  std::uint64_t pipeline_bytes = 0;
   std::uint64_t calls = 0;
 
   /// The factors that are there.
@@ -121,13 +125,15 @@ struct Plan {
     std::size_t part = 0;
   };
   std::vector<std::vector<Place>> of_device;  ///< [device]
-  bool stays = true;                          ///< parts have slots of their own; else they pass through a few
+  bool stays = true;                          ///< parts have slots of their own; else they pass through the pipeline
+  StepRates rates;                            ///< what was measured for the pipeline
 };
 
 /// The devices of a Context in use by a Workspace.
 struct DeviceStates {
   std::vector<std::unique_ptr<DeviceState>> all;
   std::map<std::string, Plan> plans;  ///< by a key of the caller's
+  PipelineReport* report = nullptr;   ///< set: all tensors pass through the pipeline, both ways
   bool output_stays = false;          ///< on the only device: whoever asked for it will look for it there (dense.hpp)
 };
 

@@ -2,6 +2,7 @@
 /// \file What tests of devices share: kernel texts of their own, a device or the reason why the test is left out.
 #pragma once
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <polyad/device.hpp>
@@ -39,6 +40,37 @@ class Variable {
  private:
   const char* name_;
   std::optional<std::string> old_;
+};
+
+/// The test double of NVIDIA's driver in place of the real one, for as long as it lives.
+class CudaDouble {
+ public:
+  explicit CudaDouble(unsigned seed = 1) : seed_("FAKE_CUDA_SEED", std::to_string(seed)) { reset(); }
+  /// Forgets what was counted; the wait of this number for an event is forgotten, -1: none.
+  void reset(std::int64_t dropped_wait = -1) const { call<void(std::int64_t)>("fake_cuda_reset")(dropped_wait); }
+  [[nodiscard]] std::uint64_t waits() const { return call<std::uint64_t()>("fake_cuda_waits")(); }
+  [[nodiscard]] std::uint64_t launches() const { return call<std::uint64_t()>("fake_cuda_launches")(); }
+  [[nodiscard]] std::uint64_t used_bytes() const { return call<std::uint64_t()>("fake_cuda_used_bytes")(); }
+  /// All that went wrong, a line each.
+  [[nodiscard]] std::string faults() const {
+    const auto fault = call<const char*(std::uint64_t)>("fake_cuda_fault");
+    std::string all;
+    for (std::uint64_t i = 0; fault(i) != nullptr; ++i) all += fault(i) + std::string("\n");
+    return all;
+  }
+
+ private:
+  template <class F>
+  [[nodiscard]] F* call(const char* name) const {
+    void* found = dlsym(library_, name);
+    EXPECT_NE(found, nullptr) << name;
+    return reinterpret_cast<F*>(found);
+  }
+
+  Variable driver_{"POLYAD_CUDA_LIBRARY", POLYAD_FAKE_CUDA};
+  Variable compiler_{"POLYAD_NVRTC_LIBRARY", POLYAD_FAKE_CUDA};
+  Variable seed_;
+  void* library_ = dlopen(POLYAD_FAKE_CUDA, RTLD_NOW);
 };
 
 /// Kernels small enough to know their results: what the doors must be able to do.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/mttkrp/gpu/run.hpp"
 
+#include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "backends/cpu/threads.hpp"
 #include "kernels/gpu/runner.hpp"
@@ -19,8 +19,8 @@ Answer ask(const MttkrpQuestion& q, bool fits, std::string_view format, double c
 
 namespace {
 
-/// Slots that parts pass through: one is filled while the kernel reads another, and a third takes up the differences.
-constexpr std::size_t passing_slots = 3;
+/// Parts that pass through the pipeline are not larger.
+constexpr std::uint64_t most_passing_bytes = std::uint64_t{256} << 20U;
 /// What cutters do not count: the numbers in front of the arrays.
 constexpr std::uint64_t head_room = 4096;
 
@@ -142,11 +142,11 @@ class Run {
     std::vector<Slot> slots;
     for (const bool may_evict : {false, true}) {
       slots.clear();
-      if (may_evict) state.passing.clear();
+      if (may_evict) state.pipeline.reset();
       for (const Plan::Place& place : plan.of_device[d]) {
         MemoryPtr memory = state.try_allocate(slot_bytes(part_at(plan, place)), may_evict);
         if (!memory) break;
-        slots.push_back({std::move(memory), nullptr, nullptr, nullptr});
+        slots.push_back({std::move(memory), nullptr});
       }
       if (slots.size() == plan.of_device[d].size()) break;
     }
@@ -157,18 +157,34 @@ class Run {
     return true;
   }
 
-  /// A few slots that all parts pass through; false when there is no room for two.
-  static bool make_passing(DeviceState& state, std::uint64_t bytes) {
-    if (state.passing.size() >= 2 && state.passing_bytes >= bytes) return true;
-    state.passing.clear();
-    state.passing_bytes = bytes;
-    for (std::size_t k = 0; k < passing_slots; ++k) {
-      MemoryPtr memory = state.try_allocate(bytes, true);
-      if (!memory) break;
-      state.passing.push_back({std::move(memory), state.device().pin(bytes), nullptr, nullptr});
+  /// A pipeline for the parts of a device; false when there is no room for two slots.
+  bool make_pipeline(DeviceState& state, const Plan& plan, std::size_t d) {
+    if (plan.of_device[d].empty()) return true;
+    std::uint64_t bytes = 0;
+    std::vector<CollectionTimes> times;
+    const std::uint64_t alignment = std::max(slot_alignment, state.facts().offset_alignment);
+    for (const Plan::Place& place : plan.of_device[d]) {
+      const Part& part = part_at(plan, place);
+      Collection c;
+      c.part = &part;
+      c.factor_begins = factor_rows_;
+      c.second_head = {0, 0};
+      bytes = std::max(bytes, c.slot_bytes(alignment));
+      times.push_back(plan.rates.of(c.size()));
     }
-    if (state.passing.size() >= 2) return true;
-    state.passing.clear();
+    if (state.pipeline && state.pipeline_bytes >= bytes) return true;
+    state.pipeline.reset();
+    state.pipeline_bytes = bytes;
+    const std::uint64_t taken = std::min(state.room_bytes(), state.facts().memory_bytes);
+    const std::uint64_t allowed = (state.facts().memory_bytes - taken) / std::max<std::uint64_t>(bytes, 1);
+    const int best = best_queues(times, static_cast<int>(std::min<std::uint64_t>(allowed, most_queues)));
+    for (const bool may_evict : {false, true}) {
+      if (may_evict) state.residents.clear();
+      for (int queues = best; queues >= (may_evict ? 2 : best); --queues) {
+        state.pipeline = Pipeline::make(state.device(), bytes, queues);
+        if (state.pipeline) return true;
+      }
+    }
     return false;
   }
 
@@ -176,14 +192,10 @@ class Run {
   bool make_room(const Plan& plan) {
     for (std::size_t d = 0; d < devices(); ++d) {
       DeviceState& state = *states_.all[d];
-      std::uint64_t largest = 0;
       std::uint64_t seams = slot_alignment;
-      for (const Plan::Place& place : plan.of_device[d]) {
-        largest = std::max(largest, slot_bytes(part_at(plan, place)));
-        seams = std::max(seams, seam_bytes(part_at(plan, place)));
-      }
+      for (const Plan::Place& place : plan.of_device[d]) seams = std::max(seams, seam_bytes(part_at(plan, place)));
       if (!state.try_room("side rows", seams)) return false;
-      if (plan.stays ? !settle(state, plan, d) : !make_passing(state, largest)) return false;
+      if (plan.stays ? !settle(state, plan, d) : !make_pipeline(state, plan, d)) return false;
     }
     return true;
   }
@@ -197,25 +209,35 @@ class Run {
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
     for (const auto& state : states_.all) most = std::min(most, state->facts().largest_allocation);
     Plan plan;
-    plan.groups = cut(most - std::min(most, head_room));
-    share_out(plan);
-    if (!make_room(plan)) plan = passing_plan();
+    if (!states_.report) {
+      plan.groups = cut(most - std::min(most, head_room));
+      share_out(plan);
+    }
+    if (states_.report || !make_room(plan)) plan = passing_plan();
     return states_.plans[key_] = std::move(plan);
   }
 
-  /// Parts that pass through slots: as large as memory allows.
+  /// Parts that pass through the pipeline, as large as the model says from what the first ones take.
   Plan passing_plan() {
-    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t most = most_passing_bytes;
     for (const auto& state : states_.all) {
       state->finish();  // what was being copied to slots that are given up
       state->residents.clear();
       state->drop_room("side rows");
       const std::uint64_t taken = std::min(state->room_bytes(), state->facts().memory_bytes);
-      most = std::min({most, (state->facts().memory_bytes - taken) / passing_slots, state->facts().largest_allocation});
+      most = std::min({most, (state->facts().memory_bytes - taken) / fewest_queues, state->facts().largest_allocation});
+    }
+    StepRates rates;
+    if (!r_.context.deterministic) {
+      CollectionSize whole;
+      rates = measured_rates(most, whole);
+      const auto k = static_cast<double>(best_collections(rates, whole, static_cast<double>(most)));
+      most = std::min(most, static_cast<std::uint64_t>(1.02 * whole.in_bytes / k) + head_room);
     }
     for (;; most = most / 4 * 3) {
       Plan plan;
       plan.stays = false;
+      plan.rates = rates;
       plan.groups = cut(most - std::min(most, head_room));
       share_out(plan);
       if (make_room(plan)) return plan;
@@ -234,7 +256,62 @@ class Run {
     }
   }
 
-  void run_device(DeviceState& state, const Plan& plan, std::size_t d, const Event& uploaded, T* to) {
+  /// Runs a small and a larger part on the first device, each after one to warm up; what comes out is not used.
+  /// \param whole how much all parts are
+  StepRates measured_rates(std::uint64_t most, CollectionSize& whole) {
+    Plan plan;
+    plan.stays = false;
+    std::uint64_t bytes = 0;
+    plan.groups = cut(most - std::min(most, head_room));
+    for (const PartGroup& g : plan.groups)
+      for (const Part& p : g.parts) {
+        whole.in_bytes += static_cast<double>(p.bytes());
+        whole.nnz += static_cast<double>(p.nnz);
+        bytes += p.bytes();
+      }
+    std::array<CollectionSize, 2> sizes;
+    std::array<CollectionTimes, 2> times;
+    for (std::size_t k = 0; k < 2; ++k) {
+      plan.groups = cut(std::min(most, std::max<std::uint64_t>(bytes / (k == 0 ? 128 : 32), head_room)));
+      std::erase_if(plan.groups, [](const PartGroup& g) { return g.parts.empty(); });
+      if (plan.groups.empty()) return {};
+      plan.groups.resize(1);
+      std::vector<Part>& parts = plan.groups[0].parts;
+      while (parts.size() < 2) parts.push_back(parts[0]);
+      parts.resize(2);
+      plan.of_device.assign(devices(), {});
+      plan.of_device[0] = {{0, 0}, {0, 1}};
+      if (!make_room(plan)) return {};
+      DeviceState& state = *states_.all[0];
+      const Launches launches(*this, state, plan, 0);
+      const std::vector<Collection> collections =
+          DeviceState::collections(launches.jobs, factor_rows_, launches.target);
+      state.copies().finish();
+      const SynchronousTimes t = state.pipeline->run_synchronously(collections);
+      sizes[k] = collections[1].size();
+      times[k] = t.collections[1];
+    }
+    for (const auto& state : states_.all) {
+      state->pipeline.reset();
+      state->drop_room("side rows");
+    }
+    return rates_from(sizes[0], times[0], sizes[1], times[1]);
+  }
+
+  /// What the kernels of a plan are launched with on a device.
+  struct Launches {
+    Launches(Run& run, DeviceState& state, const Plan& plan, std::size_t d) : target(run.target_of(state)) {
+      for (const Plan::Place& place : plan.of_device[d]) {
+        jobs.push_back(run.job_of(state, plan.groups[place.group], run.part_at(plan, place), target));
+        if (jobs.back().seam_bytes > 0 && !target.add_seams)
+          target.add_seams = state.kernel("add_seams", "add_seams", run.defines(target));
+      }
+    }
+    Target target;
+    std::vector<Job> jobs;
+  };
+
+  Target target_of(DeviceState& state) const {
     Target target;
     target.factors = state.room("the factors", 0);
     target.out = state.room("the output", out_bytes());
@@ -242,19 +319,39 @@ class Run {
     target.items = group_items(r_.stride(), state.facts());
     target.column_groups = (r_.stride() + target.items[0] - 1) / target.items[0];
     target.seams = state.room("side rows", 0);
-    std::vector<Job> jobs;
-    for (const Plan::Place& place : plan.of_device[d]) {
-      jobs.push_back(job_of(state, plan.groups[place.group], part_at(plan, place), target));
-      if (jobs.back().seam_bytes > 0 && !target.add_seams)
-        target.add_seams = state.kernel("add_seams", "add_seams", defines(target));
-    }
-    std::vector<Event> after = {state.compute().clear(target.out, out_bytes())};
+    return target;
+  }
+
+  void run_device(DeviceState& state, const Plan& plan, std::size_t d, const Event& uploaded, T* to) {
+    const Launches launches(*this, state, plan, d);
+    const auto clear = [&] { return state.compute().clear(launches.target.out, out_bytes()); };
+    std::vector<Event> after = {clear()};
     if (uploaded) after.push_back(uploaded);
-    if (plan.stays) state.residents[key_].used = ++state.calls;
-    state.run(jobs, plan.stays ? state.residents[key_].slots : state.passing, plan.stays, factor_rows_, target, after);
+    if (plan.stays) {
+      state.residents[key_].used = ++state.calls;
+      state.run(launches.jobs, state.residents[key_].slots, factor_rows_.size(), launches.target, after);
+    } else if (!launches.jobs.empty()) {
+      const std::vector<Collection> all = DeviceState::collections(launches.jobs, factor_rows_, launches.target);
+      state.compute().flush();
+      if (states_.report) {
+        run_both_ways(state, plan, all, after);
+        after = {clear()};
+        state.compute().flush();
+      }
+      const double seconds = state.pipeline->run(all, true, after);
+      if (states_.report) states_.report->measured_tp = seconds;
+    }
     if (r_.out.rows() > 0 && !states_.output_stays)
-      state.compute().read(std::as_writable_bytes(std::span(to, r_.out.rows() * r_.stride())), target.out);
+      state.compute().read(std::as_writable_bytes(std::span(to, r_.out.rows() * r_.stride())), launches.target.out);
     state.finish();
+  }
+
+  /// The synchronous way, and what the model says.
+  void run_both_ways(DeviceState& state, const Plan& plan, std::span<const Collection> all,
+                     std::span<const Event> after) {
+    state.finish();
+    const SynchronousTimes synchronous = state.pipeline->run_synchronously(all, after);
+    report_pipeline(*states_.report, plan.rates, all, synchronous, state.pipeline->queues(), state.pipeline_bytes);
   }
 
   [[nodiscard]] std::vector<Define> defines(const Target& target) const {
@@ -301,3 +398,25 @@ template void run_parts_of(const MttkrpRequest<float>&, Cutter);
 template void run_parts_of(const MttkrpRequest<double>&, Cutter);
 
 }  // namespace polyad::gpu
+
+namespace polyad {
+
+template <class T>
+PipelineReport mttkrp_pipeline(Tensor& x, std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
+                               const Context& context, std::string_view kernel) {
+  if (context.devices.empty()) throw usage_error("the pipeline is that of a device: name one with --device");
+  Context first = context;
+  first.devices.resize(1);
+  PipelineReport report;
+  Workspace workspace;
+  gpu::states_of(workspace, first).report = &report;
+  report.kernel = mttkrp<T>(x, factors, mode, out, workspace, first, kernel);
+  return report;
+}
+
+template PipelineReport mttkrp_pipeline(Tensor&, std::span<const FactorMatrix<float>>, int, FactorMatrix<float>&,
+                                        const Context&, std::string_view);
+template PipelineReport mttkrp_pipeline(Tensor&, std::span<const FactorMatrix<double>>, int, FactorMatrix<double>&,
+                                        const Context&, std::string_view);
+
+}  // namespace polyad

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The device interface over OpenCL, on whatever is there: PoCL where there is no GPU.
+// The device interface over OpenCL, on whatever is there (PoCL where there is no GPU), and over CUDA, on the test
+// double.
+#include <fmt/format.h>
 #include <polyad/error.hpp>
 #include <polyad/registry.hpp>
 
@@ -12,22 +14,35 @@
 namespace polyad::test {
 namespace {
 
-class OpenClTest : public testing::Test {
+class DeviceTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const gpu::Found found = gpu::opencl::find();
+    if (is_cuda()) double_.emplace();
+    const gpu::Found found = is_cuda() ? gpu::cuda::find() : gpu::opencl::find();
     if (found.devices.empty()) GTEST_SKIP() << found.why_none;
   }
-  static gpu::DevicePtr open(const DeviceOptions& options = {}) { return gpu::opencl::open(0, options); }
+  void TearDown() override {
+    if (double_) {
+      EXPECT_EQ(double_->faults(), "");
+    }
+  }
+  [[nodiscard]] static bool is_cuda() { return GetParam() == std::string_view("cuda"); }
+  static gpu::DevicePtr open(DeviceOptions options = {}) {
+    // Tests share what they compile, unless they are about that.
+    static const Scratch cache;
+    if (options.cache.empty()) options.cache = cache.path("");
+    return is_cuda() ? gpu::cuda::open(0, options) : gpu::opencl::open(0, options);
+  }
 
+  std::optional<CudaDouble> double_;
   SmallTexts texts_;
 };
 
-TEST_F(OpenClTest, FactsStayWithinWhatEveryDeviceHas) {
+TEST_P(DeviceTest, FactsStayWithinWhatEveryDeviceHas) {
   const auto device = open();
   const gpu::Facts& f = device->facts();
-  EXPECT_EQ(f.name, "opencl:0");
-  EXPECT_EQ(f.backend, "opencl");
+  EXPECT_EQ(f.name, fmt::format("{}:0", GetParam()));
+  EXPECT_EQ(f.backend, GetParam());
   EXPECT_FALSE(f.description.empty());
   EXPECT_GE(f.compute_units, 1U);
   EXPECT_LE(f.largest_group, 256U);
@@ -37,7 +52,7 @@ TEST_F(OpenClTest, FactsStayWithinWhatEveryDeviceHas) {
   EXPECT_LE(f.offset_alignment, 128U);
 }
 
-TEST_F(OpenClTest, MemoryComesBackAsItWent) {
+TEST_P(DeviceTest, MemoryComesBackAsItWent) {
   const auto device = open();
   const auto queue = device->make_queue();
   for (const std::size_t n : {1, 3, 1000, 1 << 20}) {
@@ -53,7 +68,7 @@ TEST_F(OpenClTest, MemoryComesBackAsItWent) {
   }
 }
 
-TEST_F(OpenClTest, CopiesBeginAtAnyByte) {
+TEST_P(DeviceTest, CopiesBeginAtAnyByte) {
   const auto device = open();
   const auto queue = device->make_queue();
   const gpu::MemoryPtr memory = device->allocate(100);
@@ -67,7 +82,7 @@ TEST_F(OpenClTest, CopiesBeginAtAnyByte) {
   EXPECT_EQ(out, (std::vector<std::uint8_t>{9, 1, 2, 3, 4, 0, 0, 0, 9}));
 }
 
-TEST_F(OpenClTest, ClearsAnyRange) {
+TEST_P(DeviceTest, ClearsAnyRange) {
   const auto device = open();
   const auto queue = device->make_queue();
   const gpu::MemoryPtr memory = device->allocate(64);
@@ -83,7 +98,7 @@ TEST_F(OpenClTest, ClearsAnyRange) {
     }
 }
 
-TEST_F(OpenClTest, RangesOutsideAreRefused) {
+TEST_P(DeviceTest, RangesOutsideAreRefused) {
   const auto device = open();
   const auto queue = device->make_queue();
   const gpu::MemoryPtr memory = device->allocate(10);
@@ -94,7 +109,7 @@ TEST_F(OpenClTest, RangesOutsideAreRefused) {
   EXPECT_THROW((void)queue->clear({memory, ~std::uint64_t{0}}, 2, {}), Error);
 }
 
-TEST_F(OpenClTest, EmptyCommandsAreOverInTurn) {
+TEST_P(DeviceTest, EmptyCommandsAreOverInTurn) {
   const auto device = open();
   const auto queue = device->make_queue();
   const gpu::MemoryPtr memory = device->allocate(0);
@@ -131,15 +146,15 @@ void scale_and_add(gpu::Device& device, std::uint64_t offset) {
   EXPECT_GT(times.end, 0U);
 }
 
-TEST_F(OpenClTest, KernelsRunInF32) { scale_and_add<float>(*open(), 0); }
+TEST_P(DeviceTest, KernelsRunInF32) { scale_and_add<float>(*open(), 0); }
 
-TEST_F(OpenClTest, KernelsRunInF64) {
+TEST_P(DeviceTest, KernelsRunInF64) {
   const auto device = open();
   if (!device->facts().has_f64) GTEST_SKIP() << "the device has no doubles";
   scale_and_add<double>(*device, 0);
 }
 
-TEST_F(OpenClTest, KernelsTakeMemoryFromAByteOn) {
+TEST_P(DeviceTest, KernelsTakeMemoryFromAByteOn) {
   const auto device = open();
   scale_and_add<float>(*device, device->facts().offset_alignment);
   scale_and_add<float>(*device, device->facts().offset_alignment * 5);
@@ -164,13 +179,13 @@ void add_atomically(gpu::Device& device) {
   for (int i = 1; i < 65; ++i) EXPECT_EQ(sums[static_cast<std::size_t>(i)], T{40});
 }
 
-TEST_F(OpenClTest, AtomicSumsLoseNothing) {
+TEST_P(DeviceTest, AtomicSumsLoseNothing) {
   const auto device = open();
   add_atomically<float>(*device);
   if (device->facts().has_f64) add_atomically<double>(*device);
 }
 
-TEST_F(OpenClTest, GroupsShareLocalMemory) {
+TEST_P(DeviceTest, GroupsShareLocalMemory) {
   const auto device = open();
   const auto queue = device->make_queue();
   std::vector<std::uint32_t> data(640);
@@ -187,7 +202,7 @@ TEST_F(OpenClTest, GroupsShareLocalMemory) {
   for (std::uint32_t i = 0; i < 640; ++i) ASSERT_EQ(out[i], i / 64 * 64 + 63 - i % 64);
 }
 
-TEST_F(OpenClTest, QueuesWaitForEventsOfOthers) {
+TEST_P(DeviceTest, QueuesWaitForEventsOfOthers) {
   const auto device = open();
   const auto kernel = device->kernel("small", "slow_next", defines_for<float>());
   std::vector<std::unique_ptr<gpu::Queue>> queues;
@@ -209,7 +224,7 @@ TEST_F(OpenClTest, QueuesWaitForEventsOfOthers) {
   EXPECT_EQ(out[0], 5U + steps);
 }
 
-TEST_F(OpenClTest, PinnedMemoryIsCopiedFromAndTo) {
+TEST_P(DeviceTest, PinnedMemoryIsCopiedFromAndTo) {
   const auto device = open();
   const auto queue = device->make_queue();
   const auto in = device->pin(5000);
@@ -223,7 +238,7 @@ TEST_F(OpenClTest, PinnedMemoryIsCopiedFromAndTo) {
   EXPECT_EQ(std::memcmp(in->data(), out->data(), 5000), 0);
 }
 
-TEST_F(OpenClTest, MemoryLimitIsKept) {
+TEST_P(DeviceTest, MemoryLimitIsKept) {
   const auto device = open({.memory = 1 << 20, .cache = {}});
   EXPECT_EQ(device->facts().memory_bytes, 1U << 20U);
   EXPECT_EQ(device->allocate((1 << 20) + 1), nullptr);
@@ -236,9 +251,9 @@ TEST_F(OpenClTest, MemoryLimitIsKept) {
   EXPECT_TRUE(device->allocate(1 << 19));
 }
 
-TEST_F(OpenClTest, MoreThanTheDeviceHasIsNull) { EXPECT_EQ(open()->allocate(std::uint64_t{1} << 60U), nullptr); }
+TEST_P(DeviceTest, MoreThanTheDeviceHasIsNull) { EXPECT_EQ(open()->allocate(std::uint64_t{1} << 60U), nullptr); }
 
-TEST_F(OpenClTest, CompiledKernelsAreKept) {
+TEST_P(DeviceTest, CompiledKernelsAreKept) {
   const Scratch cache;
   const DeviceOptions options = {.memory = 0, .cache = cache.path("")};
   {
@@ -260,7 +275,7 @@ TEST_F(OpenClTest, CompiledKernelsAreKept) {
   EXPECT_EQ(third->compilations(), 1U);
 }
 
-TEST_F(OpenClTest, DamagedFilesOfTheCacheAreMadeAgain) {
+TEST_P(DeviceTest, DamagedFilesOfTheCacheAreMadeAgain) {
   const Scratch cache;
   const DeviceOptions options = {.memory = 0, .cache = cache.path("")};
   (void)open(options)->kernel("small", "add_all", defines_for<float>());
@@ -282,7 +297,7 @@ TEST_F(OpenClTest, DamagedFilesOfTheCacheAreMadeAgain) {
   EXPECT_EQ(std::distance(fs::directory_iterator(cache.path("kernels")), {}), 1);
 }
 
-TEST_F(OpenClTest, AFolderThatCannotBeWrittenIsNoError) {
+TEST_P(DeviceTest, AFolderThatCannotBeWrittenIsNoError) {
   const auto device = open({.memory = 0, .cache = "/dev/null/nowhere"});
   (void)device->kernel("small", "add_all", defines_for<float>());
   EXPECT_EQ(device->compilations(), 1U);
@@ -297,7 +312,7 @@ std::string message(const std::function<void()>& f) {
   return "no error";
 }
 
-TEST_F(OpenClTest, TheCompilersWordsArrive) {
+TEST_P(DeviceTest, TheCompilersWordsArrive) {
   const std::string bad = texts_.folder.file("bad.h", "PD_KERNEL void f(PD_GLOBAL real* x) {\n  x[0] = nowhere;\n}\n");
   const auto device = open();
   const std::string words = message([&] { (void)device->kernel("bad", "f", defines_for<float>()); });
@@ -306,16 +321,16 @@ TEST_F(OpenClTest, TheCompilersWordsArrive) {
   EXPECT_NE(words.find("bad.h:2"), std::string::npos) << words;
 }
 
-TEST_F(OpenClTest, WhatIsNotThereIsASentence) {
+TEST_P(DeviceTest, WhatIsNotThereIsASentence) {
   const auto device = open();
   EXPECT_EQ(message([&] { (void)device->kernel("nothing", "f", {}); }), "there is no kernel text 'nothing'");
   EXPECT_EQ(message([&] { (void)device->kernel("small", "f", defines_for<float>()); }),
             "there is no kernel 'f' in small.h");
   const auto kernel = device->kernel("small", "add_all", defines_for<float>());
-  EXPECT_NE(message([&] {
-              (void)device->make_queue()->launch(*kernel, {{1, 1}, {64, 1}}, {});
-            }).find("has 1 parameters, 0 arguments"),
-            std::string::npos);
+  if (!is_cuda()) {  // whose driver cannot be asked
+    const std::string few = message([&] { (void)device->make_queue()->launch(*kernel, {{1, 1}, {64, 1}}, {}); });
+    EXPECT_NE(few.find("has 1 parameters, 0 arguments"), std::string::npos) << few;
+  }
   const gpu::Argument out[] = {gpu::View{device->allocate(4096), 0}};
   EXPECT_NE(message([&] {
               (void)device->make_queue()->launch(*kernel, {{1, 1}, {512, 1}}, out);
@@ -323,7 +338,8 @@ TEST_F(OpenClTest, WhatIsNotThereIsASentence) {
             std::string::npos);
 }
 
-TEST_F(OpenClTest, LocalMemoryIsCapped) {
+TEST_P(DeviceTest, LocalMemoryIsCapped) {
+  if (is_cuda()) return;  // the double does not count it
   const std::string greedy = texts_.folder.file("greedy.h",
                                                 "PD_KERNEL void f(PD_GLOBAL u32* x) {\n  PD_LOCAL(u32, big, 10000);\n"
                                                 "  big[x[0]] = x[1];\n  PD_BARRIER();\n  x[0] = big[x[2]];\n}\n");
@@ -331,8 +347,8 @@ TEST_F(OpenClTest, LocalMemoryIsCapped) {
   EXPECT_NE(words.find("40000 bytes of local memory"), std::string::npos) << words;
 }
 
-TEST_F(OpenClTest, TwoDevicesWorkSideBySide) {
-  const auto both = open_devices("opencl:0,opencl:0");
+TEST_P(DeviceTest, TwoDevicesWorkSideBySide) {
+  const auto both = open_devices(fmt::format("{0}:0,{0}:0", GetParam()));
   ASSERT_EQ(both.size(), 2U);
   EXPECT_NE(both[0], both[1]);
   // An event of one makes a queue of the other wait.
@@ -353,6 +369,9 @@ TEST_F(OpenClTest, TwoDevicesWorkSideBySide) {
   second->read(bytes_of(out), c)->wait();
   EXPECT_EQ(out[0], 42U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Doors, DeviceTest, testing::Values("opencl", "cuda"),
+                         [](const auto& door) { return std::string(door.param); });
 
 }  // namespace
 }  // namespace polyad::test
