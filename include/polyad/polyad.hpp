@@ -18,6 +18,7 @@
 #include "polyad/machine.hpp"
 #include "polyad/matrix.hpp"
 #include "polyad/operations.hpp"
+#include "polyad/pipeline.hpp"
 #include "polyad/planner.hpp"
 #include "polyad/registry.hpp"
 #include "polyad/report.hpp"

@@ -21,11 +21,15 @@ typedef float real;
 #define PD_GLOBAL
 #define PD_RESTRICT __restrict__
 #define PD_LOCAL(type, name, count) __shared__ type name[count]
+#define PD_IN_LOCAL
+#define PD_ARRAY(type, name, count) type name[count]
+#define PD_UNROLL _Pragma("unroll")
 #define PD_BARRIER() __syncthreads()
 
 PD_FUNCTION u64 pd_group_id(int d) { return d == 0 ? blockIdx.x : blockIdx.y; }
 PD_FUNCTION u64 pd_group_count(int d) { return d == 0 ? gridDim.x : gridDim.y; }
 PD_FUNCTION u32 pd_local_id(int d) { return d == 0 ? threadIdx.x : threadIdx.y; }
+PD_FUNCTION u64 pd_count_bits(u64 x) { return (u64)__popcll(x); }
 PD_FUNCTION real pd_fma(real a, real b, real c) {
 #if PD_REAL_BITS == 64
   return fma(a, b, c);

@@ -29,11 +29,15 @@ typedef float real;
 #define PD_GLOBAL __global
 #define PD_RESTRICT restrict
 #define PD_LOCAL(type, name, count) __local type name[count]
+#define PD_IN_LOCAL __local
+#define PD_ARRAY(type, name, count) type name[count]
+#define PD_UNROLL _Pragma("unroll")
 #define PD_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 
 #define pd_group_id(d) ((u64)get_group_id(d))
 #define pd_group_count(d) ((u64)get_num_groups(d))
 #define pd_local_id(d) ((u32)get_local_id(d))
+#define pd_count_bits(x) popcount((u64)(x))
 #define pd_fma(a, b, c) fma((real)(a), (real)(b), (real)(c))
 
 // *to += x while others add to it as well: see README.md for the kinds.

@@ -40,12 +40,32 @@ std::string text_named(std::string_view name) {
   throw usage_error(fmt::format("there is no kernel text '{}'", name));
 }
 
+namespace {
+
+/// A text with the texts that it includes put in their places.
+std::string whole_text(std::string_view name) {
+  constexpr std::string_view include = "#include \"";
+  std::istringstream lines(text_named(name));
+  std::string all = fmt::format("#line 1 \"{}.h\"\n", name);
+  std::string line;
+  for (int number = 2; std::getline(lines, line); ++number) {
+    if (line.starts_with(include) && line.ends_with(".h\"")) {
+      const std::string other = line.substr(include.size(), line.size() - include.size() - 3);
+      all += fmt::format("{}#line {} \"{}.h\"\n", whole_text(other), number, name);
+    } else {
+      all += line + "\n";
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 std::string assemble(std::string_view door, std::string_view unit, std::span<const Define> defines) {
   std::string source;
   for (const Define& d : defines) source += fmt::format("#define {} {}\n", d.first, d.second);
   const std::string prelude = fmt::format("prelude_{}", door);
-  for (const std::string_view name : {std::string_view(prelude), unit})
-    source += fmt::format("#line 1 \"{}.h\"\n{}\n", name, text_named(name));
+  for (const std::string_view name : {std::string_view(prelude), unit}) source += whole_text(name);
   return source;
 }
 

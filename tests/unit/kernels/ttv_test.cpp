@@ -6,7 +6,7 @@
 #include <polyad/polyad.hpp>
 
 #include "kernels/ttv/fibre_sums.hpp"
-#include "kernels/ttv/pipeline.hpp"
+#include "kernels/gpu/pipeline_model.hpp"
 #include "matrix/cases.hpp"
 #include "oracle/kernel_oracle.hpp"
 #include "unit/formats/example_a.hpp"
