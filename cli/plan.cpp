@@ -162,8 +162,8 @@ void run(const PlanOptions& o, Session& session) {
 std::function<void(Session&)> declare(CLI::App& command) {
   auto o = std::make_shared<PlanOptions>();
   declare_input(command, o->input);
-  o->solver.declare(command,
-                    {"iters", "tol", "max-seconds", "l2", "fix-mode", "format", "checkpoint", "every", "resume"});
+  o->solver.declare(
+      command, {"iters", "tol", "max-seconds", "l2", "fix-mode", "format", "dense", "checkpoint", "every", "resume"});
   command.add_option("--init", o->init, "start: random, or rsvd, which needs more memory")
       ->check(CLI::IsMember({"random", "rsvd"}))
       ->capture_default_str();
