@@ -27,7 +27,6 @@ struct BenchOptions {
   int repeat = 5;
   std::string plot;
   bool pipeline = false;
-  std::string timeline;
   PlannerFlags planner;
 };
 
@@ -103,7 +102,6 @@ void check_names(const BenchOptions& o) {
         "it");
   if (o.pipeline && (o.operation == "cpd" || !o.plot.empty() || split(o.kernels).size() > 1))
     throw usage_error("--pipeline: goes with --kernel mttkrp or ttv, at most one of --kernels, and no --plot");
-  if (!o.pipeline && !o.timeline.empty()) throw usage_error("--timeline: is drawn by --pipeline only");
   for (const std::string& part : split(o.formats))
     if (part != "all" && part != "auto") (void)format_named(part);
   for (const std::string& name : split(o.kernels)) check_kernel("--kernels", name, o.operation);
@@ -265,8 +263,6 @@ void run(const BenchOptions& o, Session& session) {
   keep_inputs("--plot", o.plot, o.input, session);
   if (o.plot == "-") throw usage_error("--plot: found -, expected the name of a file such as bench.svg");
   check_place(o.plot);
-  keep_inputs("--timeline", o.timeline, o.input, session);
-  check_place(o.timeline);
   const Context& context = session.context();
   const ReadResult read = load(o.input, session);
   const CooTensor& x = read.tensor;
@@ -287,7 +283,7 @@ void run(const BenchOptions& o, Session& session) {
   if (o.pipeline) {
     if (context.devices.empty()) throw usage_error("--pipeline: is that of a device; name one with --device");
     Json list = session.timed("measure", [&] {
-      return bench_pipeline(x, {o.operation, report.rank, names, report.modes, o.kernels, o.timeline}, session);
+      return bench_pipeline(x, {o.operation, report.rank, names, report.modes, o.kernels}, session);
     });
     session.json() = describe(report);
     session.json().erase("results");
@@ -345,7 +341,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
   command.add_option("--plot", o->plot, "also draw the result as an SVG file");
   command.add_flag("--pipeline", o->pipeline,
                    "send the tensor through --device in collections: measured Ts and Tp beside the model's");
-  command.add_option("--timeline", o->timeline, "with --pipeline: draw what ran when as an SVG file, a lane per queue");
   return [o](Session& session) { run(*o, session); };
 }
 

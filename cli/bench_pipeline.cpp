@@ -2,7 +2,6 @@
 #include "bench_pipeline.hpp"
 
 #include "kernel_options.hpp"
-#include "svg.hpp"
 
 namespace polyad::cli {
 
@@ -56,18 +55,6 @@ PipelineReport measure(const CooTensor& x, const std::string& format, int mode, 
                                          : mttkrp_report<double>(x, t, mode, bench, context);
 }
 
-void draw(const Timeline& timeline, const Line& line, const PipelineBench& bench, Session& session) {
-  LaneChart chart;
-  chart.title = fmt::format("{} on {}, mode {}: Ts {}, Tp {}", bench.operation, line.format, line.mode + 1,
-                            readable_seconds(line.report.measured_ts), readable_seconds(line.report.measured_tp));
-  chart.subtitle = fmt::format(
-      "{}: small collections to measure rates, then {} collections one after the other, then the same on {} queues",
-      session.options().device, line.report.collections, line.report.queues);
-  for (const TimelineSpan& s : timeline.spans()) chart.spans.push_back({s.lane, s.label, s.begin, s.end});
-  write_text(svg_of(chart), bench.timeline);
-  session.print("{}\n", bench.timeline);
-}
-
 }  // namespace
 
 bool runs_on_devices(std::string_view format, std::string_view operation) {
@@ -79,26 +66,18 @@ bool runs_on_devices(std::string_view format, std::string_view operation) {
 }
 
 Json bench_pipeline(const CooTensor& x, const PipelineBench& bench, Session& session) {
-  const std::size_t runs = bench.formats.size() * bench.modes.size();
-  if (!bench.timeline.empty() && runs != 1)
-    throw usage_error(fmt::format(
-        "--timeline: there are {} runs (formats times modes), expected one: choose by --formats and --modes", runs));
   session.print("  {:<10}  {:>4}  {:>6}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>5}  {}\n", "format", "mode",
                 "queues", "parts", "slot", "Ts", "Ts model", "Tp", "Tp model", "Ts/Tp", "kernel");
   Json list = Json::array();
   for (const std::string& format : bench.formats)
     for (const int mode : bench.modes) {
-      Timeline timeline;
-      Context context = session.context();
-      if (!bench.timeline.empty()) context.devices = timeline.watch(context.devices);
-      const Line line{format, mode, measure(x, format, mode, bench, context)};
+      const Line line{format, mode, measure(x, format, mode, bench, session.context())};
       const PipelineReport& r = line.report;
       session.print("  {:<10}  {:>4}  {:>6}  {:>5}  {:>9}  {:>9}  {:>9}  {:>9}  {:>9}  {:>5.2f}  {}\n", format,
                     mode + 1, r.queues, r.collections, readable_bytes(r.slot_bytes), readable_seconds(r.measured_ts),
                     readable_seconds(r.model_ts), readable_seconds(r.measured_tp), readable_seconds(r.model_tp),
                     r.measured_tp > 0 ? r.measured_ts / r.measured_tp : 0, r.kernel.name);
       list.push_back(describe(line));
-      if (!bench.timeline.empty()) draw(timeline, line, bench, session);
     }
   session.print(
       "\nTs: copy in, compute, copy out of one part after the other; Tp: those of different parts side by side. The "

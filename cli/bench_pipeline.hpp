@@ -17,7 +17,6 @@ struct PipelineBench {
   std::vector<std::string> formats;
   std::vector<int> modes;  ///< from 0
   std::string kernel;      ///< to force; empty: the cheapest that can
-  std::string timeline;    ///< SVG file; empty: none
 };
 
 /// Whether a kernel of the devices does the operation on a format.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <numeric>
+#include <polyad/device.hpp>
 #include <string>
 #include <vector>
 
@@ -29,22 +30,14 @@ struct BarChart {
 /// The text of the picture.
 [[nodiscard]] std::string svg_of(const BarChart& chart);
 
-/// What ran when: a lane per queue, a colour per label.
-struct LaneChart {
-  /// Something that ran.
-  struct Span {
-    std::string lane;
-    std::string label;
-    double begin = 0;  ///< seconds
-    double end = 0;
-  };
-
+/// What ran when on devices: a lane per queue, a box per command.
+struct TimelineChart {
   std::string title;
   std::string subtitle;
-  std::vector<Span> spans;
+  std::vector<TimelineSpan> spans;  ///< by lane and begin, as Timeline::spans gives them
 };
 
 /// The text of the picture.
-[[nodiscard]] std::string svg_of(const LaneChart& chart);
+[[nodiscard]] std::string svg_of(const TimelineChart& chart);
 
 }  // namespace polyad::cli
