@@ -3,12 +3,9 @@
 /// enough for an interpreter that looks at every byte.
 #include <gtest/gtest.h>
 
-<<<<<<< HEAD
 #include <cmath>
-=======
 #include <cstring>
 #include <map>
->>>>>>> gpu-mttkrp
 
 #include "backends/gpu/device.hpp"
 #include "device/device_cases.hpp"
@@ -122,7 +119,6 @@ void run_every_kernel(std::uint64_t nnz, bool whole) {
   EXPECT_GE(count.runs, 20);
 }
 
-<<<<<<< HEAD
 /// The dense part of CP-ALS: several groups of rows, a rank that fills a tile and one of two tiles.
 TEST(Watched, DenseRows) {
   const Context context = watched_context(false);
@@ -140,11 +136,10 @@ TEST(Watched, DenseRows) {
   }
   fmt::print("{} decompositions of 3 kernels on {}\n", runs, context.devices[0]->facts().description);
 }
-=======
+
 TEST(Watched, EveryKernel) { run_every_kernel(2600, false); }
 
 TEST(Watched, Uninitialised) { run_every_kernel(200, true); }
->>>>>>> gpu-mttkrp
 
 /// Where faults are planted: the seams.
 void run_seams(std::uint64_t nnz, bool whole) {

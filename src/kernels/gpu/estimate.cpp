@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto models = std::to_array<DeviceModel>({
 #define POLYAD_DEVICE_MODEL(name, description, memory, f32, f64, cache, size, copy) \
-  {name, description, memory, f32, f64, cache, size, copy},
+  {#name, description, memory, f32, f64, cache, size, copy},
 #include "lists/device_models.list"
 });
 
