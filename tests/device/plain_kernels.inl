@@ -34,6 +34,9 @@ namespace hicoo {
 #include "device/mttkrp_hicoo.h"
 #include "device/plain_forget.inl"
 }  // namespace hicoo
+namespace dense {
+#include "device/solve_rows.h"
+}  // namespace dense
 namespace seams {
 #include "device/add_seams.h"
 }  // namespace seams
@@ -62,6 +65,9 @@ Function find(const std::string& function) {
   if (function == "mttkrp_csl") return call<csl::mttkrp_csl>;
   if (function == "mttkrp_f_coo") return call<f_coo::mttkrp_f_coo>;
   if (function == "mttkrp_hicoo") return call<hicoo::mttkrp_hicoo>;
+  if (function == "solve_rows") return call<dense::solve_rows>;
+  if (function == "gram_rows") return call<dense::gram_rows>;
+  if (function == "scale_columns") return call<dense::scale_columns>;
   if (function == "add_seams") return call<seams::add_seams>;
   if (function == "ttv_hocoo") return call<ttv::ttv_hocoo>;
   if (function == "ttv_hocoo_seams") return call<ttv::ttv_hocoo_seams>;

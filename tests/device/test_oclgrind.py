@@ -48,17 +48,18 @@ def check_no_report(test, what, look="--data-races"):
     assert log.strip() == "", log[:4000]
 
 
-def check_planted(fault):
+def check_planted(fault, test="Seams"):
     what, expected = PLANTED[fault]
-    _, output, log = watch(fault, "Seams") if fault != 5 else watch(fault, "SeamsWhole", look="--uninitialized")
+    _, output, log = watch(fault, test) if fault != 5 else watch(fault, "SeamsWhole", look="--uninitialized")
     assert re.search(expected, log, re.IGNORECASE), f"{what} was not reported:\n{log[:2000]}\n{output[-1000:]}"
 
 
 def main():
     checks = [(f"no report of {what}", lambda test=test, what=what: check_no_report(test, what))
-              for test, what in (("EveryKernel", "MTTKRPs"), ("EveryTtv", "TTVs"))]
+              for test, what in (("EveryKernel", "MTTKRPs"), ("EveryTtv", "TTVs"), ("DenseRows", "decompositions"))]
     checks.append(("nothing uninitialised", lambda: check_no_report("Uninitialised", "MTTKRPs", "--uninitialized")))
     checks += [(PLANTED[f][0], lambda f=f: check_planted(f)) for f in PLANTED]
+    checks += [("a missing barrier where rows are solved", lambda: check_planted(1, "DenseRows"))]
     failed = 0
     for name, check in checks:
         try:

@@ -3,6 +3,7 @@
 /// enough for an interpreter that looks at every byte.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -116,6 +117,24 @@ void run_every_kernel(std::uint64_t nnz, bool whole) {
              watched_context(false).devices[0]->facts().description);
   EXPECT_EQ(count.kernels.size(), device_cases::device_mttkrps().size());
   EXPECT_GE(count.runs, 20);
+}
+
+/// The dense part of CP-ALS: several groups of rows, a rank that fills a tile and one of two tiles.
+TEST(Watched, DenseRows) {
+  const Context context = watched_context(false);
+  Tensor t = build(cases::make(cases::Case{"rows", {130, 5, 3}, 150}, Precision::f32), "f-coo", {}, context);
+  int runs = 0;
+  for (const std::uint64_t rank : {3, 20}) {
+    CpAlsOptions options;
+    options.rank = rank;
+    options.iterations = 1;
+    options.dense = "device";
+    const CpAlsResult result = cp_als(t, options, context);
+    EXPECT_TRUE(std::isfinite(result.fit));
+    EXPECT_EQ(result.dense, std::vector<std::string_view>(3, "device"));
+    ++runs;
+  }
+  fmt::print("{} decompositions of 3 kernels on {}\n", runs, context.devices[0]->facts().description);
 }
 
 TEST(Watched, EveryKernel) { run_every_kernel(2600, false); }

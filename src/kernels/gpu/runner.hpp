@@ -134,6 +134,7 @@ struct DeviceStates {
   std::vector<std::unique_ptr<DeviceState>> all;
   std::map<std::string, Plan> plans;  ///< by a key of the caller's
   PipelineReport* report = nullptr;   ///< set: all tensors pass through the pipeline, both ways
+  bool output_stays = false;          ///< on the only device: whoever asked for it will look for it there (dense.hpp)
 };
 
 /// What the Workspace keeps on the devices of the context; begun anew when they are others than at the last call.

@@ -341,7 +341,7 @@ class Run {
       const double seconds = state.pipeline->run(all, true, after);
       if (states_.report) states_.report->measured_tp = seconds;
     }
-    if (r_.out.rows() > 0)
+    if (r_.out.rows() > 0 && !states_.output_stays)
       state.compute().read(std::as_writable_bytes(std::span(to, r_.out.rows() * r_.stride())), launches.target.out);
     state.finish();
   }
