@@ -50,12 +50,14 @@ class Run {
     try {
       compute();
     } catch (...) {
-      // Copies may still run from and to memory that goes away now.
+      // Copies may still run from and to memory that goes away now; which of them were made is not known.
       for (const auto& state : states_.all) {
         try {
           state->finish();
         } catch (...) {  // the first failure is the one to tell
         }
+        state->factors = {};
+        state->residents.clear();
       }
       throw;
     }
