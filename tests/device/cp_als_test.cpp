@@ -193,8 +193,9 @@ TEST(DeviceCpAls, SameBitsWhereTheyArePromised) {
     for (std::size_t m = 0; m < x.dims.size(); ++m)
       EXPECT_EQ(first.model.factors[m].values, again.model.factors[m].values) << way;
     // PoCL is no GPU: what is not measured is on the host.
-    if (std::string_view(way) == "auto" && !context.devices[0]->facts().is_gpu)
+    if (std::string_view(way) == "auto" && !context.devices[0]->facts().is_gpu) {
       EXPECT_EQ(first.dense, std::vector<std::string_view>(x.dims.size(), "host"));
+    }
   }
 }
 

@@ -38,7 +38,7 @@ VARIANTS = {
                                               "PD_ITEMS_1": "1"}) for name, defines in FIBRES for order in (3, 6)],
     "ttv_hocsr": [(name, {**defines, "PD_ITEMS_0": "128", "PD_ITEMS_1": "1"}) for name, defines in FIBRES],
     "ttv_cfb": [(name, {**defines, "PD_ITEMS_0": "128", "PD_ITEMS_1": "1"}) for name, defines in FIBRES],
-    "solve_rows": [(f"{side} x {side}", {"PD_ITEMS_0": str(side), "PD_ITEMS_1": str(side)}) for side in (4, 8, 16)],
+    "solve_rows": [(f"{side} x {side}", {"PD_ITEMS_0": str(side), "PD_ITEMS_1": str(side)}) for side in (8, 16)],
     "ttv_hocfs": [(name, {**defines, "PD_ITEMS_0": "32", "PD_ITEMS_1": "8"}) for name, defines in FIBRES],
 }
 

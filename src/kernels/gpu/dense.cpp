@@ -9,7 +9,7 @@ namespace polyad::gpu {
 
 namespace {
 
-constexpr std::uint64_t depth = 4;  // PD_DENSE_DEPTH
+constexpr std::uint64_t depth = 2;  // PD_DENSE_DEPTH
 constexpr const char* numbers_room = "the solution";
 constexpr const char* sums_room = "sums over rows";
 /// Enough groups for large devices at small ranks.
@@ -17,11 +17,11 @@ constexpr std::uint64_t enough_chunks = 256;
 /// Partial sums beyond so many bytes would take longer to copy than they save.
 constexpr std::uint64_t most_sum_bytes = std::uint64_t{1} << 22U;
 
-/// A square group, no wider than a row.
+/// A square group, no wider than a row, but of 64 work-items where the device has as many: fewer leave it idle.
 std::uint64_t tile_of(std::uint64_t stride, const Facts& facts) {
   std::uint64_t tile = 1;
   const std::uint64_t most = std::clamp<std::uint32_t>(facts.largest_group, 1, 256);
-  while (4 * tile * tile <= most && tile < stride) tile *= 2;
+  while (4 * tile * tile <= most && tile < std::max<std::uint64_t>(stride, 8)) tile *= 2;
   return tile;
 }
 
