@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "signals.hpp"
+#include "svg.hpp"
 
 namespace polyad::cli {
 
@@ -154,6 +155,8 @@ void declare_common(CLI::App& command, CommonOptions& o) {
                   "most memory to use on each device, e.g. 4G (default: what it has)")
       ->check(a_size())
       ->group(group);
+  command.add_option("--timeline", o.timeline, "draw what ran on the devices and when to this file (SVG)")
+      ->group(group);
   command.add_option("--json", o.json, "write the result as JSON to this file (- for standard output)")->group(group);
   command.add_flag("--quiet", o.quiet, "print nothing but errors")->group(group);
   command.add_flag("--verbose", o.verbose, "say on standard error what was read and how long each step took")
@@ -187,6 +190,23 @@ void Session::open_devices_of(const CommonOptions& options) {
   } catch (const Error& e) {
     throw Error(e.kind(), fmt::format("--device {}: {}", options.device, e.what()));
   }
+  if (options.timeline.empty()) return;
+  if (context_.devices.empty()) throw usage_error("--timeline: it shows what ran on devices; this needs --device gpu");
+  timeline_ = std::make_unique<Timeline>();
+  context_.devices = timeline_->watch(context_.devices);
+}
+
+void Session::write_timeline() {
+  if (!timeline_) return;
+  TimelineChart chart;
+  chart.spans = timeline_->spans();
+  const std::vector<std::string> conflicts = timeline_->conflicts();
+  chart.title = fmt::format("What ran on {}", options_.device);
+  chart.subtitle =
+      fmt::format("{} commands{}", readable_count(chart.spans.size()),
+                  conflicts.empty() ? "" : fmt::format("; {} used memory that was in use", conflicts.size()));
+  write_text(svg_of(chart), options_.timeline);
+  json_["timeline"] = {{"file", options_.timeline}, {"commands", chart.spans.size()}, {"conflicts", conflicts}};
 }
 
 Session::~Session() = default;
@@ -225,6 +245,7 @@ std::uint64_t Session::peak_rss() const { return peak_rss_bytes(); }
 
 void Session::finish() {
   if (progress_) progress_->clear();
+  write_timeline();
   flush();
   if (options_.json.empty()) return;
   if (!seconds_.contains("load")) seconds_["load"] = 0.0;

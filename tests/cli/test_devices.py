@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Devices as users see them: what is listed, what is opened by which name, what is said when there is none."""
 
-from harness import GOOD, check, equal, finish, is_sentence, run, skip, write
+import xml.etree.ElementTree
+
+from harness import GOOD, check, equal, finish, folder, is_sentence, listing, run, skip, text, write
 
 NO_DRIVERS = {"POLYAD_OPENCL_LIBRARY": "/nowhere/libOpenCL.so.1", "POLYAD_CUDA_LIBRARY": "/nowhere/libcuda.so.1"}
 ROOM = {"address_space": 16 << 30}  # drivers map much more than they use
@@ -44,12 +46,34 @@ def with_opencl():
         check(r.code == 0 and not r.err, f"--device {name}", r)
     r = run("info", "x.tns", "--device", f"opencl:{len(devices)}", **ROOM)
     check(not is_sentence(r) and "there are cpu, opencl:0" in r.err, "one too many is a sentence with what there is", r)
+    timeline()
     two = {"POCL_DEVICES": "pthread pthread"}
     if len(listed(env=two)) > len(listed()):
         r = run("info", "x.tns", "--device", "opencl:0,opencl:1", "--quiet", env=two, **ROOM)
         check(r.code == 0 and not r.err, "two devices of PoCL", r)
     else:
         skip("two devices", "the driver is not PoCL")
+
+
+def timeline():
+    equal(run("generate", "t.tns", "--dims", "50x40x30", "--nnz", "2000", "--quiet").code, 0, "a tensor")
+    cache = folder("cache")
+    for passes in (1, 2):
+        r = run("mttkrp", "t.tns", "--rank", "4", "--format", "b-csf", "--device", "opencl:0", "--timeline", "t.svg",
+                "--json", "-", timeout=120, env={"POLYAD_CACHE": str(cache)}, **ROOM)
+        if not check(r.code == 0, f"a timeline, pass {passes}", r):
+            return
+        found = r.json["timeline"]
+        check(found["commands"] > 3 and found["conflicts"] == [] and found["file"] == "t.svg", "its JSON", found)
+        picture = xml.etree.ElementTree.fromstring(text("t.svg"))
+        texts = [t.text for t in picture.iter("{http://www.w3.org/2000/svg}text")]
+        boxes = [b for b in picture.iter("{http://www.w3.org/2000/svg}rect") if len(b)]
+        check("opencl:0 queue 1" in texts and "milliseconds" in texts and len(boxes) == found["commands"],
+              "a lane per queue, a box per command", texts)
+        kernels = [f for f in listing(cache) if f.startswith("kernels/")]
+        check(kernels, "compiled kernels are kept in the cache folder", listing(cache))
+    r = run("info", "x.tns", "--timeline", "t.svg")
+    check(not is_sentence(r, code=2) and "--device" in r.err, "a timeline of the processor", r)
 
 
 def options():

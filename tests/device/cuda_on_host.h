@@ -64,6 +64,7 @@ inline double atomicAdd(double* to, double x) { return fake_exchange_add<double,
 inline unsigned long long atomicExch(unsigned long long* to, unsigned long long x) {
   return __atomic_exchange_n(to, x, __ATOMIC_RELAXED);
 }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline double __longlong_as_double(long long x) {
   double y;
   memcpy(&y, &x, sizeof y);

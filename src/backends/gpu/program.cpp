@@ -2,7 +2,6 @@
 #include "backends/gpu/program.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cstdlib>

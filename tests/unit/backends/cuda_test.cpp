@@ -135,27 +135,6 @@ TEST(CudaDiscovery, SeveralDevicesAndOneThatIsNewerThanTheCompiler) {
   EXPECT_EQ(cuda.faults(), "");
 }
 
-TEST(CudaReports, AreReadFromTheAssemblersLog) {
-  const auto reports = gpu::cuda::kernel_reports(
-      "ptxas info    : 0 bytes gmem\n"
-      "ptxas info    : Compiling entry function 'tight' for 'sm_90'\n"
-      "ptxas info    : Function properties for tight\n"
-      "ptxas         .     472 bytes stack frame, 504 bytes spill stores, 592 bytes spill loads\n"
-      "ptxas info    : Used 32 registers, used 1 barriers, 472 bytes cumulative stack size\n"
-      "ptxas info    : Compiling entry function 'add_all' for 'sm_90'\n"
-      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-      "ptxas info    : Used 12 registers, used 0 barriers, 800 bytes smem");
-  ASSERT_EQ(reports.size(), 2U);
-  EXPECT_EQ(reports[0].function, "tight");
-  EXPECT_EQ(reports[0].registers, 32);
-  EXPECT_EQ(reports[0].stack_bytes, 472);
-  EXPECT_EQ(reports[0].spill_bytes, 504 + 592);
-  EXPECT_EQ(reports[1].function, "add_all");
-  EXPECT_EQ(reports[1].registers, 12);
-  EXPECT_EQ(reports[1].spill_bytes, 0);
-  EXPECT_EQ(reports[1].shared_bytes, 800);
-}
-
 /// The real NVRTC needs neither a driver nor a GPU.
 class NvrtcTest : public testing::Test {
  protected:
@@ -169,20 +148,13 @@ class NvrtcTest : public testing::Test {
 };
 
 TEST_F(NvrtcTest, CompilesForEveryArchitecture) {
-  for (const int architecture : {75, 80, 90, 120})
+  constexpr std::string_view elf("\x7f\x45\x4c\x46", 4);
+  for (const int architecture : compiler_->architectures())
     for (const auto& defines : {defines_for<float>(), defines_for<double>()}) {
-      const gpu::cuda::Compiled compiled =
-          compiler_->compile(gpu::cuda::cuda_source("small", defines, architecture), "small", architecture, true);
-      EXPECT_FALSE(compiled.is_ptx);
-      EXPECT_TRUE(
-          compiled.binary.starts_with("\x7f"
-                                      "ELF"));
-      const auto reports = gpu::cuda::kernel_reports(compiled.log);
-      EXPECT_EQ(reports.size(), 4U) << compiled.log;
-      for (const auto& r : reports) {
-        EXPECT_GT(r.registers, 0) << r.function;
-        EXPECT_EQ(r.spill_bytes, 0) << r.function;
-      }
+      const auto compiled =
+          compiler_->compile(gpu::cuda::cuda_source("small", defines, architecture), "small", architecture);
+      EXPECT_FALSE(compiled.is_ptx) << architecture;
+      EXPECT_TRUE(compiled.binary.starts_with(elf)) << architecture;
     }
 }
 

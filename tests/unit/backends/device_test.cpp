@@ -327,24 +327,11 @@ TEST_P(DeviceTest, WhatIsNotThereIsASentence) {
   EXPECT_EQ(message([&] { (void)device->kernel("small", "f", defines_for<float>()); }),
             "there is no kernel 'f' in small.h");
   const auto kernel = device->kernel("small", "add_all", defines_for<float>());
-  if (!is_cuda()) {  // whose driver cannot be asked
-    const std::string few = message([&] { (void)device->make_queue()->launch(*kernel, {{1, 1}, {64, 1}}, {}); });
-    EXPECT_NE(few.find("has 1 parameters, 0 arguments"), std::string::npos) << few;
-  }
   const gpu::Argument out[] = {gpu::View{device->allocate(4096), 0}};
   EXPECT_NE(message([&] {
               (void)device->make_queue()->launch(*kernel, {{1, 1}, {512, 1}}, out);
             }).find("work-items"),
             std::string::npos);
-}
-
-TEST_P(DeviceTest, LocalMemoryIsCapped) {
-  if (is_cuda()) return;  // the double does not count it
-  const std::string greedy = texts_.folder.file("greedy.h",
-                                                "PD_KERNEL void f(PD_GLOBAL u32* x) {\n  PD_LOCAL(u32, big, 10000);\n"
-                                                "  big[x[0]] = x[1];\n  PD_BARRIER();\n  x[0] = big[x[2]];\n}\n");
-  const std::string words = message([&] { (void)open()->kernel("greedy", "f", defines_for<float>()); });
-  EXPECT_NE(words.find("40000 bytes of local memory"), std::string::npos) << words;
 }
 
 TEST_P(DeviceTest, TwoDevicesWorkSideBySide) {
@@ -368,6 +355,22 @@ TEST_P(DeviceTest, TwoDevicesWorkSideBySide) {
   std::vector<std::uint64_t> out(1);
   second->read(bytes_of(out), c)->wait();
   EXPECT_EQ(out[0], 42U);
+}
+
+// What only OpenCL can be asked.
+TEST(OpenCl, LocalMemoryAndArgumentsAreChecked) {
+  const gpu::Found found = gpu::opencl::find();
+  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
+  const SmallTexts texts;
+  const auto device = gpu::opencl::open(0, {});
+  const std::string greedy = texts.folder.file("greedy.h",
+                                               "PD_KERNEL void f(PD_GLOBAL u32* x) {\n  PD_LOCAL(u32, big, 10000);\n"
+                                               "  big[x[0]] = x[1];\n  PD_BARRIER();\n  x[0] = big[x[2]];\n}\n");
+  const std::string much = message([&] { (void)device->kernel("greedy", "f", defines_for<float>()); });
+  EXPECT_NE(much.find("40000 bytes of local memory"), std::string::npos) << much;
+  const auto kernel = device->kernel("small", "add_all", defines_for<float>());
+  const std::string few = message([&] { (void)device->make_queue()->launch(*kernel, {{1, 1}, {64, 1}}, {}); });
+  EXPECT_NE(few.find("has 1 parameters, 0 arguments"), std::string::npos) << few;
 }
 
 INSTANTIATE_TEST_SUITE_P(Doors, DeviceTest, testing::Values("opencl", "cuda"),

@@ -57,16 +57,6 @@ void check(const Api& api, Result code, std::string_view what);
 struct Compiled {
   std::string binary;  ///< a cubin, or PTX
   bool is_ptx = false;
-  std::string log;
-};
-
-/// What the assembler said of a kernel.
-struct KernelReport {
-  std::string function;
-  int registers = 0;
-  int stack_bytes = 0;
-  int spill_bytes = 0;  ///< stores and loads together
-  int shared_bytes = 0;
 };
 
 /// NVRTC: compiles CUDA C++ with no driver and no GPU. Versions 13, 12 and 11.2 are looked for.
@@ -84,9 +74,8 @@ class Compiler {
   /// Architectures it makes cubins for, ascending.
   [[nodiscard]] const std::vector<int>& architectures() const { return architectures_; }
   /// A cubin for the architecture, PTX when it is newer than the compiler. Error with the compiler's words when the
-  /// source does not compile. \param verbose the log tells registers and spills, see kernel_reports
-  [[nodiscard]] Compiled compile(const std::string& source, std::string_view unit, int architecture,
-                                 bool verbose = false) const;
+  /// source does not compile.
+  [[nodiscard]] Compiled compile(const std::string& source, std::string_view unit, int architecture) const;
 
  private:
   struct Functions;
@@ -98,8 +87,5 @@ class Compiler {
 
 /// The text of a unit as NVRTC gets it for an architecture.
 [[nodiscard]] std::string cuda_source(std::string_view unit, std::span<const Define> defines, int architecture);
-
-/// What a verbose log tells of each kernel.
-[[nodiscard]] std::vector<KernelReport> kernel_reports(std::string_view log);
 
 }  // namespace polyad::gpu::cuda

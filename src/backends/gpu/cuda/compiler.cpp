@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "backends/gpu/cuda/api.hpp"
@@ -19,7 +18,7 @@ struct Compiler::Functions {
 #define POLYAD_NVRTC(name, ...) Result (*name)(__VA_ARGS__) = nullptr;
 #include "backends/gpu/cuda/nvrtc.list"
 #undef POLYAD_NVRTC
-  const char* (*nvrtcGetErrorString)(Result) = nullptr;
+  const char* (*error_string)(Result) = nullptr;  // nvrtcGetErrorString
 };
 
 namespace {
@@ -46,16 +45,6 @@ std::string content(Program program, Result (*size)(Program, std::size_t*), Resu
   return get(program, text.data()) == 0 ? text : std::string();
 }
 
-int number_before(std::string_view line, std::string_view word) {
-  const std::size_t at = line.find(word);
-  if (at == std::string_view::npos || at == 0) return 0;
-  std::size_t begin = at;
-  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
-  int number = 0;
-  std::from_chars(line.data() + begin, line.data() + at, number);
-  return number;
-}
-
 }  // namespace
 
 Compiler::Compiler() : functions_(std::make_unique<Functions>()) {}
@@ -80,7 +69,7 @@ std::shared_ptr<const Compiler> Compiler::find(int architecture, std::string& wh
 #define POLYAD_NVRTC(name, ...) {#name, reinterpret_cast<void**>(&compiler->functions_->name)},
 #include "backends/gpu/cuda/nvrtc.list"
 #undef POLYAD_NVRTC
-             {"nvrtcGetErrorString", reinterpret_cast<void**>(&compiler->functions_->nvrtcGetErrorString)},
+             {"nvrtcGetErrorString", reinterpret_cast<void**>(&compiler->functions_->error_string)},
          })) {
       *to = library.symbol(name);
       complete = complete && *to != nullptr;
@@ -112,7 +101,7 @@ std::shared_ptr<const Compiler> Compiler::find(int architecture, std::string& wh
   return newer;
 }
 
-Compiled Compiler::compile(const std::string& source, std::string_view unit, int architecture, bool verbose) const {
+Compiled Compiler::compile(const std::string& source, std::string_view unit, int architecture) const {
   const Functions& f = *functions_;
   // The newest that is not newer than the device: its PTX is translated by the driver.
   const auto above = std::upper_bound(architectures_.begin(), architectures_.end(), architecture);
@@ -122,45 +111,23 @@ Compiled Compiler::compile(const std::string& source, std::string_view unit, int
   Compiled result;
   result.is_ptx = above[-1] != architecture;
   const std::string target = fmt::format("--gpu-architecture={}_{}", result.is_ptx ? "compute" : "sm", above[-1]);
-  std::vector<const char*> options = {target.c_str(), "--std=c++14", "-w"};
-  if (verbose) options.push_back("--ptxas-options=-v");
+  const std::vector<const char*> options = {target.c_str(), "--std=c++14", "-w"};
   const std::string file = fmt::format("{}.cu", unit);
   Program made = nullptr;
   if (f.nvrtcCreateProgram(&made, source.c_str(), file.c_str(), 0, nullptr, nullptr) != 0)
     throw Error(ErrorKind::limit, fmt::format("{} cannot begin with the kernels of {}.h", name_, unit));
   const OwnedProgram program(made, f.nvrtcDestroyProgram);
   const Result code = f.nvrtcCompileProgram(made, static_cast<int>(options.size()), options.data());
-  result.log = content(made, f.nvrtcGetProgramLogSize, f.nvrtcGetProgramLog);
-  while (!result.log.empty() && (result.log.back() == '\0' || result.log.back() == '\n')) result.log.pop_back();
+  std::string log = content(made, f.nvrtcGetProgramLogSize, f.nvrtcGetProgramLog);
+  while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
   if (code != 0)
     throw Error(ErrorKind::limit, fmt::format("the kernels of {}.h do not compile with {} ({}): {}", unit, name_,
-                                              f.nvrtcGetErrorString(code), result.log));
+                                              f.error_string(code), log));
   result.binary = result.is_ptx ? content(made, f.nvrtcGetPTXSize, f.nvrtcGetPTX)
                                 : content(made, f.nvrtcGetCUBINSize, f.nvrtcGetCUBIN);
   if (result.binary.empty())
     throw Error(ErrorKind::limit, fmt::format("{} made nothing of the kernels of {}.h", name_, unit));
   return result;
-}
-
-std::vector<KernelReport> kernel_reports(std::string_view log) {
-  std::vector<KernelReport> reports;
-  for (std::size_t begin = 0; begin < log.size();) {
-    const std::size_t end = std::min(log.find('\n', begin), log.size());
-    const std::string_view line = log.substr(begin, end - begin);
-    begin = end + 1;
-    constexpr std::string_view head = "Compiling entry function '";
-    if (const std::size_t at = line.find(head); at != std::string_view::npos) {
-      const std::string_view name = line.substr(at + head.size());
-      reports.push_back({.function = std::string(name.substr(0, name.find('\'')))});
-    }
-    if (reports.empty()) continue;
-    KernelReport& r = reports.back();
-    r.stack_bytes = std::max(r.stack_bytes, number_before(line, " bytes stack frame"));
-    r.spill_bytes += number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
-    r.registers = std::max(r.registers, number_before(line, " registers"));
-    r.shared_bytes = std::max(r.shared_bytes, number_before(line, " bytes smem"));
-  }
-  return reports;
 }
 
 }  // namespace polyad::gpu::cuda

@@ -159,7 +159,7 @@ KernelPtr ClDevice::kernel(std::string_view unit, std::string_view function, std
   all.emplace_back("PD_ATOMIC_F32", std::to_string(kinds.f32));
   all.emplace_back("PD_ATOMIC_F64", std::to_string(kinds.f64));
   const std::string source = assemble("opencl", unit, all);
-  return std::make_shared<ClKernel>(shared_, programs_.get(source, [&] { return build(source, unit); }), function);
+  return std::make_shared<ClKernel>(*shared_, programs_.get(source, [&] { return build(source, unit); }), function);
 }
 
 std::shared_ptr<ClProgram> ClDevice::build(const std::string& source, std::string_view unit) {
@@ -270,9 +270,9 @@ ClPinned::~ClPinned() {
   (void)shared_->api->clFinish(queue_.get());
 }
 
-ClKernel::ClKernel(SharedPtr shared, std::shared_ptr<ClProgram> program, std::string_view function)
+ClKernel::ClKernel(const Shared& shared, std::shared_ptr<ClProgram> program, std::string_view function)
     : program_(std::move(program)), name_(function) {
-  const Api& api = *shared->api;
+  const Api& api = *shared.api;
   cl_int code = CL_SUCCESS;
   kernel_ = Handle<cl_kernel>(api.clCreateKernel(program_->program.get(), name_.c_str(), &code), api.clReleaseKernel);
   if (code == CL_INVALID_KERNEL_NAME)
@@ -281,16 +281,16 @@ ClKernel::ClKernel(SharedPtr shared, std::shared_ptr<ClProgram> program, std::st
   std::size_t group = 0;
   cl_ulong local = 0;
   cl_uint arguments = 0;
-  api.clGetKernelWorkGroupInfo(kernel_.get(), shared->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group, nullptr);
-  api.clGetKernelWorkGroupInfo(kernel_.get(), shared->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, nullptr);
+  api.clGetKernelWorkGroupInfo(kernel_.get(), shared.id, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group, nullptr);
+  api.clGetKernelWorkGroupInfo(kernel_.get(), shared.id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, nullptr);
   check(api.clGetKernelInfo(kernel_.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr),
         fmt::format("asking about kernel {}", function));
-  largest_group_ = std::min<std::uint64_t>(group, shared->facts.largest_group);
+  largest_group_ = std::min<std::uint64_t>(group, shared.facts.largest_group);
   argument_count_ = arguments;
   // PoCL gives a group as much as it asks for; a GPU does not.
-  if (local > shared->facts.local_bytes)
+  if (local > shared.facts.local_bytes)
     throw usage_error(fmt::format("kernel {} wants {} bytes of local memory, {} has {}", function, local,
-                                  shared->facts.name, shared->facts.local_bytes));
+                                  shared.facts.name, shared.facts.local_bytes));
 }
 
 Found find() {

@@ -90,7 +90,7 @@ struct ClProgram {
 /// A kernel and the values of its arguments, which OpenCL keeps in it.
 class ClKernel final : public Kernel {
  public:
-  ClKernel(SharedPtr shared, std::shared_ptr<ClProgram> program, std::string_view function);
+  ClKernel(const Shared& shared, std::shared_ptr<ClProgram> program, std::string_view function);
   [[nodiscard]] std::uint64_t spilled_bytes() const override { return 0; }
   [[nodiscard]] std::uint32_t registers() const override { return 0; }
   [[nodiscard]] cl_kernel get() const { return kernel_.get(); }

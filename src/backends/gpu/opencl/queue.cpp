@@ -134,7 +134,7 @@ void ClQueue::set_arguments(const ClKernel& kernel, std::span<const Argument> ar
         memory = dynamic_cast<ClMemory&>(*view->memory).from(view->offset);
         value = &memory;
       }
-      bytes = sizeof memory;  // no value: the null pointer
+      bytes = sizeof(cl_mem);  // no value: the null pointer
     } else {
       std::visit(
           [&](const auto& number) {
