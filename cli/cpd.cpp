@@ -111,6 +111,7 @@ Json describe_result(const CpAlsResult& r, const CpAlsOptions& options) {
   iterations -= std::min(iterations, r.resumed_at);
   json["seconds_per_iteration"] = iterations > 0 ? r.iterate_seconds / static_cast<double>(iterations) : 0.0;
   json["dense_seconds"] = r.dense_seconds;
+  json["dense"] = r.dense;
   json["options"] = describe(options);
   json["notes"] = r.notes;
   if (r.resumed_at > 0) json["resumed_at"] = r.resumed_at;
@@ -142,6 +143,15 @@ std::string ending(const CpAlsResult& r) {
   return fmt::format("stopped after {} iterations", r.iterations());
 }
 
+/// "device", or mode by mode where they differ.
+std::string dense_text(const std::vector<std::string_view>& places) {
+  std::string text;
+  for (std::size_t m = 0; m < places.size(); ++m)
+    text += fmt::format("{}{} (mode {})", m == 0 ? "" : ", ", places[m], m + 1);
+  const bool same = std::ranges::all_of(places, [&](std::string_view p) { return p == places[0]; });
+  return same ? std::string(places[0]) : text;
+}
+
 /// The table of the run in the report.
 ReportOptions report_options(const CpdOptions& o, const CpAlsOptions& options, const CpAlsResult& r, const Tensor& x,
                              Session& session) {
@@ -169,6 +179,7 @@ ReportOptions report_options(const CpdOptions& o, const CpAlsOptions& options, c
   if (!o.transform.empty()) facts.emplace_back("transform", o.transform);
   facts.emplace_back("start", o.init);
   facts.emplace_back("seed", fmt::to_string(session.options().seed));
+  facts.emplace_back("device", session.options().device);
   facts.emplace_back("threads", fmt::to_string(session.context().thread_count()));
   facts.emplace_back("seconds", fmt::format("{:.2f} building, {:.2f} iterating", r.build_seconds, r.iterate_seconds));
   facts.emplace_back("memory", readable_bytes(session.peak_rss()));
@@ -241,7 +252,8 @@ void run(const CpdOptions& o, Session& session) {
 
   session.print("{}: {}, {} nonzeros, {}\n", o.input.file == "-" ? "standard input" : o.input.file,
                 readable_dims(tensor.dims()), readable_count(tensor.nnz()), name_of(tensor.precision()));
-  session.print("rank {}, {} threads, format {} ({})\n", options.rank, context.thread_count(), choice.format,
+  session.print("rank {}, {} threads{}, format {} ({})\n", options.rank, context.thread_count(),
+                context.devices.empty() ? "" : fmt::format(", device {}", session.options().device), choice.format,
                 choice.why);
   double rows = 0;
   for (const std::uint64_t d : tensor.dims()) rows += static_cast<double>(d);
@@ -269,6 +281,7 @@ void run(const CpdOptions& o, Session& session) {
     session.print("; the best of {} starts (fits {:.6f} to {:.6f})", result.runs.size(), worst.fit, best.fit);
   }
   session.print("\n");
+  if (!context.devices.empty()) session.print("rows solved on: {}\n", dense_text(result.dense));
   if (!o.output.empty()) session.print("model: {}\n", o.output);
   if (!o.report.empty()) session.print("report: {}\n", o.report);
   if (result.resumed_at > 0) session.print("resumed at iteration {}\n", result.resumed_at);

@@ -36,7 +36,18 @@ Json describe(const DialectEntry& e) {
           {"writes", e.can_write}};
 }
 
-Json describe(const DeviceEntry& e) { return {{"name", e.name}, {"summary", e.description}, {"backend", e.backend}}; }
+Json describe(const DeviceEntry& e) {
+  Json d = {{"name", e.name}, {"summary", e.description}, {"backend", e.backend}, {"available", e.available}};
+  if (e.compute_units == 0) return d;  // the processor, or none
+  d["gpu"] = e.is_gpu;
+  d["f64"] = e.has_f64;
+  d["memory_bytes"] = e.memory_bytes;
+  d["compute_units"] = e.compute_units;
+  d["largest_group"] = e.largest_group;
+  d["local_bytes"] = e.local_bytes;
+  d["native_atomics"] = e.native_atomics;
+  return d;
+}
 
 template <class Entries>
 Json describe_all(const Entries& entries) {
@@ -57,6 +68,13 @@ std::string details(const std::string& what, const Json& e) {
     return fmt::format("{} on {}; {}", e["operation"].get<std::string>(),
                        fmt::join(e["formats"].get<std::vector<std::string>>(), ", "),
                        e["deterministic"] ? "deterministic" : "not deterministic");
+  if (what == "devices" && e.contains("memory_bytes"))
+    return fmt::format("{}; {}; {}, {} compute units; groups of {} with {}{}", e["gpu"] ? "GPU" : "no GPU",
+                       e["f64"] ? "f32 and f64" : "f32 only, no doubles",
+                       readable_bytes(e["memory_bytes"].get<std::uint64_t>()), e["compute_units"].get<std::uint32_t>(),
+                       e["largest_group"].get<std::uint32_t>(), readable_bytes(e["local_bytes"].get<std::uint64_t>()),
+                       e["native_atomics"] ? "; native atomics" : "");
+  if (what == "devices" && !e["available"]) return "not available";
   return {};
 }
 

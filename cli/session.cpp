@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "signals.hpp"
+#include "svg.hpp"
 
 namespace polyad::cli {
 
@@ -144,8 +145,17 @@ void declare_common(CLI::App& command, CommonOptions& o) {
       ->capture_default_str()
       ->group(group);
   command.add_flag("--deterministic", o.deterministic, "the same bytes for any number of threads")->group(group);
-  command.add_option("--device", o.device, "cpu, gpu or a name from 'polyad list devices'")
+  command
+      .add_option("--device", o.device,
+                  "cpu, gpu (the best there is) or names from 'polyad list devices' by commas, which share the work")
       ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--device-memory", o.device_memory,
+                  "most memory to use on each device, e.g. 4G (default: what it has)")
+      ->check(a_size())
+      ->group(group);
+  command.add_option("--timeline", o.timeline, "draw what ran on the devices and when to this file (SVG)")
       ->group(group);
   command.add_option("--json", o.json, "write the result as JSON to this file (- for standard output)")->group(group);
   command.add_flag("--quiet", o.quiet, "print nothing but errors")->group(group);
@@ -161,18 +171,42 @@ Session::Session(const CommonOptions& options) : options_(options) {
   // Without a limit of the user's the machine's own: a sentence is better than the kernel's out-of-memory killer.
   context_.memory = std::make_shared<MemoryBudget>(options.memory.empty() ? machine_memory() / 10 * 9
                                                                           : size_option("--memory", options.memory));
-  bool known = false;
-  for (const DeviceEntry& d : devices()) known = known || d.name == options.device || d.backend == options.device;
-  if (!known)
-    throw Error(
-        ErrorKind::input,
-        fmt::format("--device {}: there is no such device on this machine ('polyad list devices' shows what there is)",
-                    options.device));
+  open_devices_of(options);
   context_.cancelled = [] { return caught_signal() != 0; };
   if (!options.quiet) {
     progress_ = std::make_shared<ProgressLine>();
     context_.observer = [line = progress_](const Progress& p) { line->show(p); };
   }
+}
+
+void Session::open_devices_of(const CommonOptions& options) {
+  DeviceOptions how;
+  how.cache = context_.cache;
+  if (!options.device_memory.empty()) how.memory = size_option("--device-memory", options.device_memory);
+  if (how.memory != 0 && options.device == "cpu")
+    throw usage_error("--device-memory: the processor's memory is limited by --memory; this is for --device gpu");
+  try {
+    context_.devices = open_devices(options.device, how);
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("--device {}: {}", options.device, e.what()));
+  }
+  if (options.timeline.empty()) return;
+  if (context_.devices.empty()) throw usage_error("--timeline: it shows what ran on devices; this needs --device gpu");
+  timeline_ = std::make_unique<Timeline>();
+  context_.devices = timeline_->watch(context_.devices);
+}
+
+void Session::write_timeline() {
+  if (!timeline_) return;
+  TimelineChart chart;
+  chart.spans = timeline_->spans();
+  const std::vector<std::string> conflicts = timeline_->conflicts();
+  chart.title = fmt::format("What ran on {}", options_.device);
+  chart.subtitle =
+      fmt::format("{} commands{}", readable_count(chart.spans.size()),
+                  conflicts.empty() ? "" : fmt::format("; {} used memory that was in use", conflicts.size()));
+  write_text(svg_of(chart), options_.timeline);
+  json_["timeline"] = {{"file", options_.timeline}, {"commands", chart.spans.size()}, {"conflicts", conflicts}};
 }
 
 Session::~Session() = default;
@@ -211,6 +245,7 @@ std::uint64_t Session::peak_rss() const { return peak_rss_bytes(); }
 
 void Session::finish() {
   if (progress_) progress_->clear();
+  write_timeline();
   flush();
   if (options_.json.empty()) return;
   if (!seconds_.contains("load")) seconds_["load"] = 0.0;

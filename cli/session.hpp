@@ -28,6 +28,8 @@ struct CommonOptions {
   std::uint64_t seed = 1;
   bool deterministic = false;
   std::string device = "cpu";
+  std::string device_memory;
+  std::string timeline;
 };
 
 /// Writes to standard error, whatever state it is in.
@@ -79,6 +81,11 @@ class Session {
   void finish();
 
  private:
+  /// Puts the devices that were asked for into the context.
+  void open_devices_of(const CommonOptions& options);
+  /// Draws what ran on them.
+  void write_timeline();
+
   class Stopwatch {
    public:
     Stopwatch(Session& session, const char* name) : session_(session), name_(name) {}
@@ -101,6 +108,7 @@ class Session {
   Json seconds_;
   bool output_is_data_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::unique_ptr<Timeline> timeline_;  // of the devices, if asked for
   std::shared_ptr<ProgressLine> progress_;
 };
 

@@ -75,6 +75,49 @@ std::string rectangle(double x, double y, double width, double height, std::stri
                      height, fill);
 }
 
+/// The beginning of a picture: its size, its title and what stands below it.
+std::string head_of(double width, double height, const std::string& title, const std::string& subtitle) {
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\" font-size=\"13\" fill=\"#1a1a1a\">\n"
+      "<title>{2}</title>\n",
+      width, height, escaped(title));
+  svg += rectangle(0, 0, width, height, "#ffffff");
+  svg += text_at(24, 36, "font-size=\"20\" font-weight=\"bold\"", title);
+  return svg + text_at(24, 60, "fill=\"#555555\"", cut_to(subtitle, width - 48));
+}
+
+/// Names of series with their colours from `left` on; `y` is the line they begin on and becomes that of the last.
+std::string legend_of(const std::vector<std::string>& series, double left, double width, double& y) {
+  std::string legend;
+  double x = left;
+  for (std::size_t s = 0; s < series.size(); ++s) {
+    const double need = 18 + width_of(series[s]) + 16;
+    if (x + need > width - 24 && x > left) {
+      x = left;
+      y += 22;
+    }
+    legend += rectangle(x, y - 11, 12, 12, colours[s % colours.size()].fill);
+    legend += text_at(x + 18, y, "", series[s]);
+    x += need;
+  }
+  return legend;
+}
+
+/// Lines at round numbers from 0 to `top` between two heights, and the numbers below.
+std::string ticks_of(double top, double left, double scale, double upper, double lower) {
+  std::string svg;
+  if (top <= 0) return svg;
+  const double step = tick_step(top, 8);
+  for (int k = 0; step * k <= top * (1 + 1e-9); ++k) {
+    const double at = left + step * k * scale;
+    svg += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\"/>\n", at,
+                       upper, lower, k == 0 ? "#555555" : "#dddddd");
+    svg += text_at(at, lower + 18, "text-anchor=\"middle\" fill=\"#555555\"", fmt::format("{:g}", step * k));
+  }
+  return svg;
+}
+
 }  // namespace
 
 std::string svg_of(const BarChart& chart) {
@@ -92,42 +135,16 @@ std::string svg_of(const BarChart& chart) {
   const double right = width - 90;  // room for the totals
   const double scale = top > 0 ? (right - left) / top : 0;
 
-  std::string legend;
-  double x = left;
   double y = 92;
-  for (std::size_t s = 0; s < chart.series.size(); ++s) {
-    const double need = 18 + width_of(chart.series[s]) + 16;
-    if (x + need > width - 24 && x > left) {
-      x = left;
-      y += 22;
-    }
-    legend += rectangle(x, y - 11, 12, 12, colours[s % colours.size()].fill);
-    legend += text_at(x + 18, y, "", chart.series[s]);
-    x += need;
-  }
+  const std::string legend = legend_of(chart.series, left, width, y);
   const double first = y + 20;
   const double bottom = first + pitch * static_cast<double>(chart.bars.size());
   const double height = bottom + 62;
 
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-      "font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\" font-size=\"13\" fill=\"#1a1a1a\">\n"
-      "<title>{2}</title>\n",
-      width, height, escaped(chart.title));
-  svg += rectangle(0, 0, width, height, "#ffffff");
-  svg += text_at(24, 36, "font-size=\"20\" font-weight=\"bold\"", chart.title);
-  svg += text_at(24, 60, "fill=\"#555555\"", cut_to(chart.subtitle, width - 48));
+  std::string svg = head_of(width, height, chart.title, chart.subtitle);
   svg += legend;
 
-  if (top > 0) {
-    const double step = tick_step(top, 8);
-    for (int k = 0; step * k <= top * (1 + 1e-9); ++k) {
-      const double at = left + step * k * scale;
-      svg += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\"/>\n", at,
-                         first - 4, bottom, k == 0 ? "#555555" : "#dddddd");
-      svg += text_at(at, bottom + 18, "text-anchor=\"middle\" fill=\"#555555\"", fmt::format("{:g}", step * k));
-    }
-  }
+  svg += ticks_of(top, left, scale, first - 4, bottom);
   svg += text_at((left + right) / 2, bottom + 44, "text-anchor=\"middle\" fill=\"#555555\"", chart.axis);
 
   for (std::size_t b = 0; b < chart.bars.size(); ++b) {
@@ -151,6 +168,52 @@ std::string svg_of(const BarChart& chart) {
       at += wide;
     }
     svg += text_at(at + 8, base, "font-weight=\"bold\"", number(bar.total()));
+  }
+  return svg + "</svg>\n";
+}
+
+std::string svg_of(const TimelineChart& chart) {
+  constexpr double width = 1200;
+  constexpr double pitch = 34;
+  constexpr double bar_height = 26;
+  constexpr std::size_t most = 20000;  // boxes; more are narrower than a pixel and slow to draw
+  std::vector<std::string> lanes;
+  std::vector<std::string> labels;
+  double last = 0;
+  for (const TimelineSpan& s : chart.spans) {
+    if (lanes.empty() || lanes.back() != s.lane) lanes.push_back(s.lane);
+    if (std::find(labels.begin(), labels.end(), s.label) == labels.end()) labels.push_back(s.label);
+    last = std::max(last, s.end);
+  }
+  double names = 60;
+  for (const std::string& l : lanes) names = std::max(names, width_of(l));
+  const double left = 24 + std::min(names, 320.0) + 12;
+  const double right = width - 24;
+  const double top = last * 1e3;  // milliseconds
+  const double scale = top > 0 ? (right - left) / top : 0;
+  double y = 92;
+  const std::string legend = legend_of(labels, left, width, y);
+  const double first = y + 20;
+  const double bottom = first + pitch * static_cast<double>(lanes.size());
+
+  std::string svg = head_of(width, bottom + 62, chart.title, chart.subtitle);
+  svg += legend;
+  svg += ticks_of(top, left, scale, first - 4, bottom);
+  svg += text_at((left + right) / 2, bottom + 44, "text-anchor=\"middle\" fill=\"#555555\"", "milliseconds");
+  for (std::size_t l = 0; l < lanes.size(); ++l)
+    svg += text_at(left - 12, first + pitch * (static_cast<double>(l) + 0.5) + 5, "text-anchor=\"end\"",
+                   cut_to(lanes[l], 320));
+  std::size_t lane = 0;
+  for (std::size_t i = 0; i < std::min(most, chart.spans.size()); ++i) {
+    const TimelineSpan& s = chart.spans[i];
+    while (lanes[lane] != s.lane) ++lane;
+    const auto colour = static_cast<std::size_t>(std::find(labels.begin(), labels.end(), s.label) - labels.begin());
+    const double upper = first + pitch * static_cast<double>(lane) + (pitch - bar_height) / 2;
+    svg += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\">"
+        "<title>{}: {:.3f} ms from {:.3f} ms on</title></rect>\n",
+        left + s.begin * 1e3 * scale, upper, std::max(0.4, (s.end - s.begin) * 1e3 * scale), bar_height,
+        colours[colour % colours.size()].fill, escaped(s.label), (s.end - s.begin) * 1e3, s.begin * 1e3);
   }
   return svg + "</svg>\n";
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/// \file Stacked bars as SVG: one file, no scripts, no fonts or images from elsewhere.
+/// \file Stacked bars and timelines as SVG: one file, no scripts, no fonts or images from elsewhere.
 #pragma once
 
 #include <numeric>
+#include <polyad/device.hpp>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,15 @@ struct BarChart {
 
 /// The text of the picture.
 [[nodiscard]] std::string svg_of(const BarChart& chart);
+
+/// What ran when on devices: a lane per queue, a box per command.
+struct TimelineChart {
+  std::string title;
+  std::string subtitle;
+  std::vector<TimelineSpan> spans;  ///< by lane and begin, as Timeline::spans gives them
+};
+
+/// The text of the picture.
+[[nodiscard]] std::string svg_of(const TimelineChart& chart);
 
 }  // namespace polyad::cli

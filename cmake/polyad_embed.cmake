@@ -33,3 +33,34 @@ function(polyad_embed target namespace name file)
     VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()
+
+# polyad_embed_table(target namespace function header type files...): the files as `std::span<const type> function()` of
+# {name without ending, pointer to the text}, sorted by name. The header declares the type and the function.
+function(polyad_embed_table target namespace function header type)
+  set(files ${ARGN})
+  list(SORT files)
+  set(externs "")
+  set(rows "")
+  foreach(file ${files})
+    get_filename_component(name ${file} NAME_WE)
+    polyad_embed(${target} ${namespace}::${function}_embedded ${name} ${file})
+    string(APPEND externs "extern const std::string_view ${name};\n")
+    string(APPEND rows "  {\"${name}\", &${function}_embedded::${name}},\n")
+  endforeach()
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded/${function}_table.cpp)
+  file(GENERATE OUTPUT ${out} CONTENT "// Made by CMake.
+#include <span>
+#include <string_view>
+#include \"${header}\"
+namespace ${namespace} {
+namespace ${function}_embedded {
+${externs}}
+namespace {
+constexpr ${type} table[] = {
+${rows}};
+}
+std::span<const ${type}> ${function}() { return table; }
+}
+")
+  target_sources(${target} PRIVATE ${out})
+endfunction()

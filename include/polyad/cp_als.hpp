@@ -69,6 +69,10 @@ struct CpAlsOptions {
   const CpModel* initial = nullptr;
   /// Storage format, or "auto". For cp_als of a CooTensor.
   std::string format = "auto";
+  /// Where the rows of a factor are solved when the context has a device: "host", "device" (only with one), or "auto":
+  /// both are measured in the first iterations and the cheaper is kept, mode by mode. Where results must not depend on
+  /// times (a deterministic context, a checkpoint) auto is the device if that is a GPU, else the host.
+  std::string dense = "auto";
   /// File for the state; empty: none. The one before stays as FILE.previous.
   std::string checkpoint = {};
   /// Iterations between two checkpoints.
@@ -102,6 +106,8 @@ struct CpAlsResult {
   double iterate_seconds = 0;    ///< of all runs of this call
   double dense_seconds = 0;      ///< of these, outside the MTTKRPs: Grams, solves, normalisation, fit
   std::uint64_t resumed_at = 0;  ///< iteration that a checkpoint gave; 0: none
+  /// Where the rows of each mode were solved in the end: "host", "device", or "fixed".
+  std::vector<std::string_view> dense;
 
   [[nodiscard]] bool converged() const noexcept { return stop == CpStop::converged; }
   [[nodiscard]] std::uint64_t iterations() const noexcept { return history.size(); }

@@ -28,4 +28,37 @@ struct DeviceOptions {
 [[nodiscard]] std::vector<std::shared_ptr<gpu::Device>> open_devices(std::string_view names,
                                                                      const DeviceOptions& options = {});
 
+/// Something that ran on a device.
+struct TimelineSpan {
+  std::string lane;   ///< the device and the queue, e.g. "opencl:0 queue 1"
+  std::string label;  ///< "copy in", "clear", the kernel's
+  double begin = 0;   ///< seconds since the first command of its device
+  double end = 0;
+};
+
+/// Records what the queues of devices do and when.
+class Timeline {
+ public:
+  Timeline();
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  /// The same devices; all that is put into queues made from these is recorded, also after the timeline is gone.
+  [[nodiscard]] std::vector<std::shared_ptr<gpu::Device>> watch(
+      const std::vector<std::shared_ptr<gpu::Device>>& devices);
+  /// What ran, by lane and begin; waits for what still runs.
+  [[nodiscard]] std::vector<TimelineSpan> spans() const;
+  /// A sentence for each two commands of different queues that used the same device memory at the same time although
+  /// one of them copied into it or out of it. Empty: events kept the order. Kernels are taken to use the memory from
+  /// where an argument begins to where the next begins; two kernels may share memory.
+  [[nodiscard]] std::vector<std::string> conflicts() const;
+  /// Forgets what was recorded.
+  void clear();
+
+ private:
+  struct Record;
+  std::shared_ptr<Record> record_;
+};
+
 }  // namespace polyad

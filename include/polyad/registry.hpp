@@ -2,6 +2,7 @@
 /// \file What this build of polyad has, as data. Everything comes from the lists in src/lists.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,13 @@ struct DeviceEntry {
   std::string backend;      ///< "cpu", "opencl", "cuda"
   std::string description;  ///< or why there is none
   bool available = true;
+  bool is_gpu = false;
+  bool has_f64 = true;              ///< doubles
+  std::uint32_t compute_units = 0;  ///< 0 when there is none, as all that follows
+  std::uint32_t largest_group = 0;  ///< work-items of a group that are used at most
+  std::uint64_t local_bytes = 0;    ///< memory of a group that is used at most
+  std::uint64_t memory_bytes = 0;   ///< of the device
+  bool native_atomics = false;      ///< adds to memory by one instruction (f32)
 };
 
 /// Storage formats, in the order of formats.list.

@@ -103,7 +103,7 @@ concept Format = std::movable<F> &&
 /// A built tensor with its format erased.
 class TensorBody {
  public:
-  TensorBody(const FormatEntry& format, std::optional<int> mode) : format_(&format), mode_(mode) {}
+  TensorBody(const FormatEntry& format, std::optional<int> mode);
   virtual ~TensorBody() = default;
   TensorBody(const TensorBody&) = delete;
   TensorBody& operator=(const TensorBody&) = delete;
@@ -111,6 +111,8 @@ class TensorBody {
   [[nodiscard]] const FormatEntry& format() const noexcept { return *format_; }
   /// The mode it was built for; unset when it serves all.
   [[nodiscard]] std::optional<int> mode() const noexcept { return mode_; }
+  /// Different for every one that was built in this process: what was made from it can be told from what was not.
+  [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] virtual const TensorShape& shape() const = 0;
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;
   /// Whether the order of its nonzeros is the same for any number of threads that built it. Formats whose order depends
@@ -124,6 +126,7 @@ class TensorBody {
  private:
   const FormatEntry* format_;
   std::optional<int> mode_;
+  std::uint64_t serial_;
 };
 
 /// The body of one format.

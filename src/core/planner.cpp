@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "backends/gpu/device.hpp"
 #include "core/estimate.hpp"
 #include "core/format.hpp"
 #include "core/tuned.hpp"
@@ -149,8 +150,58 @@ FormatOptions options_for(const Choice& choice, std::uint64_t rank) {
   return options;
 }
 
+bool runs_on_devices(std::string_view format, const Context& context) {
+  return std::ranges::any_of(kernels(), [&](const KernelEntry& k) {
+    return k.operation == "mttkrp" && k.backend == "gpu" && (k.deterministic || !context.deterministic) &&
+           fmt::format(",{},", k.formats).find(fmt::format(",{},", format)) != std::string::npos;
+  });
+}
+
+namespace {
+
+/// What is taken for devices, best first: work-groups must have equal work whatever the tensor. HB-CSF is B-CSF with
+/// cheaper forms for slices and fibres of one nonzero; F-COO cuts equal runs; coordinates need atomic additions but no
+/// second copy.
+struct DeviceFormat {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr DeviceFormat device_formats[] = {
+    {"hb-csf", "work-groups have equal work, and slices and fibres of one nonzero cost little"},
+    {"b-csf", "work-groups have equal work"},
+    {"f-coo", "work-groups have equal work"},
+    {"coo", "one copy for all modes"},
+};
+
+/// The first of these that fits the host and stays on the devices beside factors and output; else the first that fits
+/// the host.
+Choice choose_for_devices(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
+  const Estimator estimator(x, rank, context);
+  const double row = static_cast<double>(padded_columns(rank) * bytes_of(x.precision()));
+  double rows = 0;
+  for (const std::uint64_t d : x.dims) rows += static_cast<double>(d);
+  rows += static_cast<double>(*std::ranges::max_element(x.dims));
+  double memory = 0;  // for the tensor, of all devices
+  for (const auto& d : context.devices)
+    memory += std::max(0.0, static_cast<double>(d->facts().memory_bytes) - rows * row);
+  std::optional<Choice> passing;
+  for (const DeviceFormat& candidate : device_formats) {
+    if (!runs_on_devices(candidate.name, context)) continue;
+    const FormatEstimate f = estimator.of(class_named(candidate.name));
+    // What is usual for the processor is about its memory; a size that was asked for counts here too.
+    if (!f.fits || (most_size < usual_size && f.bytes > largest_size(x, most_size))) continue;
+    if (1.05 * f.bytes <= memory) return {candidate.name, fmt::format("on a device {}", candidate.why)};
+    if (!passing)
+      passing = {candidate.name, fmt::format("on a device {}; it passes through the device in parts", candidate.why)};
+  }
+  return passing.value_or(Choice{"coo", "nothing else that runs on a device fits the memory"});
+}
+
+}  // namespace
+
 Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
   if (x.order() < 2) return {"coo", "formats need at least 2 modes"};
+  if (!context.devices.empty()) return choose_for_devices(x, rank, context, most_size);
   const double most_bytes = largest_size(x, most_size);
   const Estimator estimator(x, rank, context, most_bytes);
   const auto is_small = [&](const FormatEstimate& f) { return f.bytes <= most_bytes; };

@@ -2,12 +2,10 @@
 #include "polyad/registry.hpp"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <array>
 
 #include "core/format.hpp"
-#include "polyad/context.hpp"
 #include "polyad/error.hpp"
 
 namespace polyad {
@@ -60,12 +58,6 @@ std::span<const Entry> backends() {
 #undef POLYAD_BACKEND
   });
   return all;
-}
-
-std::vector<DeviceEntry> devices() {
-  utsname machine = {};
-  uname(&machine);
-  return {{"cpu", "cpu", fmt::format("{}, {} threads by default", machine.machine, default_threads())}};
 }
 
 }  // namespace polyad

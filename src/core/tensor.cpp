@@ -4,12 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "backends/cpu/threads.hpp"
 #include "core/format.hpp"
 #include "polyad/error.hpp"
 
 namespace polyad {
+
+TensorBody::TensorBody(const FormatEntry& format, std::optional<int> mode) : format_(&format), mode_(mode) {
+  static std::atomic<std::uint64_t> built{0};
+  serial_ = ++built;
+}
 
 Tensor::Tensor() = default;
 Tensor::Tensor(std::vector<std::unique_ptr<TensorBody>> bodies) : bodies_(std::move(bodies)) {}

@@ -43,7 +43,8 @@ Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, 
   std::string why = "measured on this machine:";
   for (const TunedFormat& f : found)
     why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
-  remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
+  if (context.devices.empty())
+    remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
   return {found.front().format, std::move(why), found.front().leaf_modes};
 }
 

@@ -21,7 +21,10 @@ struct TunedFormat {
   double seconds = 0;
 };
 
-/// Keeps it for tuned_format; the fastest first. Returns what tuned_format will say.
+/// Whether an MTTKRP kernel for devices works on a format, with the same bits every time if the context asks for that.
+[[nodiscard]] bool runs_on_devices(std::string_view format, const Context& context);
+
+/// Keeps it for tuned_format, unless it was measured on devices; the fastest first. Returns what tuned_format will say.
 Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, const std::vector<TunedFormat>& found,
                       const Context& context);
 

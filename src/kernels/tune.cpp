@@ -45,6 +45,7 @@ Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& contex
   for (const FormatEstimate& candidate : rank_formats(x, rank, context)) {
     if (!candidate.fits || static_cast<int>(found.size()) == candidates) break;
     if (!candidate.has_kernel || (context.deterministic && !candidate.deterministic)) continue;
+    if (!context.devices.empty() && !runs_on_devices(candidate.format, context)) continue;
     if (candidate.bytes > largest_size(x, most_size)) continue;
     try {
       Tensor tensor =

@@ -37,8 +37,8 @@ class Solver {
   virtual void keep_as_best() = 0;
   virtual void take_best() = 0;
 
-  /// Everything that step() depends on, as numbers and arrays.
-  virtual void save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) const = 0;
+  /// Everything that step() depends on, as numbers and arrays. Not const: some may have to be fetched from a device.
+  virtual void save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) = 0;
   virtual void load(const io::StateFile& file) = 0;
 };
 

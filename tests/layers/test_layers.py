@@ -22,7 +22,7 @@ LAYERS = {
     "solvers": {"solvers", "kernels", "formats", "io", "core", "backends", "lists"},
     "distributed": {"distributed", "solvers", "kernels", "formats", "core", "backends", "lists"},
 }
-THIRD_PARTY = {"fmt", "nlohmann", "fast_float", "CLI", "xxhash.h", "zlib.h", "zstd.h", "omp.h", "hwy", "Eigen"}
+THIRD_PARTY = {"fmt", "nlohmann", "fast_float", "CLI", "xxhash.h", "zlib.h", "zstd.h", "omp.h", "hwy", "Eigen", "CL"}
 LONG, TOO_LONG = 600, 700  # lines
 FORBIDDEN = {  # in the library: it never prints and never exits
     "prints": re.compile(r"\bstd::(?:cout|cerr|clog|printf|puts)\b|\bfmt::print\(|(?<![\w:.])(?:printf|puts)\("),
@@ -50,7 +50,7 @@ def is_standard(name):
 
 
 def is_system(name):
-    return re.fullmatch(r"(?:sys|linux)/\w+\.h|(?:unistd|fcntl|signal|pthread|sched|errno|time|poll|immintrin)\.h", name)
+    return re.fullmatch(r"(?:sys|linux)/\w+\.h|(?:unistd|fcntl|signal|pthread|sched|errno|time|poll|immintrin|dlfcn)\.h", name)
 
 
 def check_public_headers():

@@ -134,6 +134,8 @@ class Device {
   /// the cache when it was compiled before. Error with the compiler's words when it does not compile.
   [[nodiscard]] virtual KernelPtr kernel(std::string_view unit, std::string_view function,
                                          std::span<const Define> defines) = 0;
+  /// How many texts were compiled since it was opened; those from the cache do not count.
+  [[nodiscard]] virtual std::uint64_t compilations() const { return 0; }
 };
 using DevicePtr = std::shared_ptr<Device>;
 

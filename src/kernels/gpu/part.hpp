@@ -5,8 +5,7 @@
 ///
 ///   slot     the arrays of the part, one behind the other, each at a multiple of slot_alignment
 ///   head     64-bit numbers: the part's own (`numbers`), then where each array begins in the slot, in bytes, then
-///   where
-///            each factor begins in `factors`, in rows
+///            where each factor begins in `factors`, in rows
 ///   factors  all factors, one behind the other, rows of STRIDE numbers (TTV: the vector)
 ///   out      what is computed
 ///   seams    side rows of the deterministic variants; else not read
@@ -14,6 +13,7 @@
 /// so that one runner serves all formats and all ways to run (resident, streamed, shared by devices).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,12 +43,72 @@ struct Part {
   }
 };
 
+/// How the columns of the output are shared out.
+enum class Columns : std::uint8_t {
+  one,        ///< a lane has one; groups in the second direction take further blocks
+  registers,  ///< a lane has up to 4 (PD_COLUMNS), in registers
+  loop,       ///< a group goes through all of them
+};
+
 /// Parts that are done by the same kernel: HB-CSF has three groups, the others one.
 struct PartGroup {
   std::string_view unit;        ///< text in src/device
   std::string_view function;    ///< kernel in it
   std::vector<Define> defines;  ///< besides those of all kernels (types, order, rank, group)
   std::vector<Part> parts;
+  Columns columns = Columns::one;
+  /// Nonzeros of the work-group of a part that has most.
+  std::uint64_t (*heaviest)(const Part& part) = nullptr;
 };
+
+/// The head of a part: its numbers, places of arrays, places of factors.
+[[nodiscard]] std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64_t> factor_rows);
+
+/// Work of the groups of a kernel: how well it is shared out.
+struct Balance {
+  std::uint64_t groups = 0;
+  std::uint64_t heaviest = 0;  ///< nonzeros of the group that has most
+  double mean = 0;             ///< nonzeros of a group
+  /// 1 is perfect.
+  [[nodiscard]] double ratio() const { return mean > 0 ? static_cast<double>(heaviest) / mean : 1.0; }
+};
+[[nodiscard]] Balance balance_of(const PartGroup& group);
+
+/// What a cutter is asked for.
+struct CutRequest {
+  int mode = 0;
+  std::uint64_t stride = 0;      ///< columns of a row, padding included
+  std::uint64_t most_bytes = 0;  ///< of a part
+  std::uint64_t devices = 1;     ///< that share the parts: there should be some for each
+  bool deterministic = false;
+
+  /// The most units of one part, so that there are enough parts to share out.
+  [[nodiscard]] std::uint64_t most_units(std::uint64_t units) const {
+    constexpr std::uint64_t parts_per_device = 4;
+    return devices <= 1 ? units : std::max<std::uint64_t>(1, units / (parts_per_device * devices));
+  }
+};
+
+/// Cuts `units` (runs of nonzeros, bins) into parts; make(begin, end) gives the part of a range. A single unit may be
+/// larger than asked for: whoever runs the parts sees to it.
+template <class MakePart>
+[[nodiscard]] std::vector<Part> cut_units(std::uint64_t units, const CutRequest& request, const MakePart& make) {
+  std::vector<Part> parts;
+  for (std::uint64_t begin = 0; begin < units;) {
+    const std::uint64_t most = std::min(units, begin + request.most_units(units));
+    std::uint64_t fits = begin + 1;
+    if (make(begin, most).bytes() <= request.most_bytes) {
+      fits = most;
+    } else {
+      for (std::uint64_t over = most; over - fits > 1;) {
+        const std::uint64_t middle = fits + (over - fits) / 2;
+        (make(begin, middle).bytes() <= request.most_bytes ? fits : over) = middle;
+      }
+    }
+    parts.push_back(make(begin, fits));
+    begin = fits;
+  }
+  return parts;
+}
 
 }  // namespace polyad::gpu

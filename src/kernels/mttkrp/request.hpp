@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/format.hpp"
 #include "kernels/kernel.hpp"
@@ -16,6 +17,13 @@
 #include "polyad/matrix.hpp"
 
 namespace polyad {
+
+namespace gpu {
+struct CutRequest;
+struct PartGroup;
+/// Gives the parts of a tensor for one kernel that runs on devices.
+using Cutter = std::vector<PartGroup> (*)(const TensorBody& tensor, const CutRequest& request);
+}  // namespace gpu
 
 /// What a kernel is asked.
 struct MttkrpQuestion {
@@ -50,7 +58,11 @@ struct MttkrpKernel {
   Answer (*ask)(const MttkrpQuestion&);
   void (*run_f32)(const MttkrpRequest<float>&);
   void (*run_f64)(const MttkrpRequest<double>&);
+  gpu::Cutter cut = nullptr;  ///< of kernels that run on devices
 };
+
+/// All lines of kernels.list for MTTKRP.
+[[nodiscard]] std::span<const MttkrpKernel* const> mttkrp_kernels();
 
 /// What the purposes of a Workspace are.
 enum WorkspacePurpose : int {

@@ -48,6 +48,9 @@ struct TtvKernel {
   CooTensor (*run)(const TtvRequest&);
 };
 
+/// Error (usage) when the tensor has no such mode or the vector is not as long as it.
+void check_ttv(const Tensor& x, int mode, std::span<const double> vector);
+
 /// The answer of a kernel on a format that is built for one mode.
 [[nodiscard]] inline Answer ask_for_mode(const TtvQuestion& q, std::string_view format, int built_for, double cost,
                                          std::string reason) {

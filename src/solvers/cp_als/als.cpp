@@ -61,6 +61,7 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   norm_ = std::ldexp(size, -exponent_);
   mttkrp_.resize(order_);
   workspace_.keep_products();  // what changes a factor says so
+  dense_ = make_dense_part<T>(x_, options_, workspace_, context_);
 }
 
 template <class T>
@@ -102,7 +103,7 @@ void Als<T>::update(int mode) {
     if (mttkrp_[at(mode)].rows() == 0) mttkrp_[at(mode)] = FactorMatrix<T>(context_, factor.rows(), rank_);
     out = std::move(mttkrp_[at(mode)]);
   }
-  mttkrp<T>(x_, std::span<const FactorMatrix<T>>(state_.factors), mode, out, workspace_, context_);
+  dense_->mttkrp(state_.factors, mode, out, nonnegative);
   if (nonnegative) {
     mttkrp_[at(mode)] = std::move(out);
   } else {
@@ -122,7 +123,7 @@ void Als<T>::update(int mode) {
     throw Error(ErrorKind::input, fmt::format("mode {}: sums of the tensor's values are larger than {} can hold",
                                               mode + 1, name_of(x_.precision())));
   if (options_.l2 == 0) normalise_columns(mode);
-  workspace_.changed(mode);
+  dense_->finish(factor, mode);
   dense_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -151,7 +152,7 @@ RowSums Als<T>::least_squares(int mode, const Small& gram) {
   const double scale = std::ldexp(1.0, -exponent_);
   for (std::uint64_t r = 0; r < rank_; ++r)
     for (std::uint64_t s = 0; s < rank_; ++s) inverse.matrix(r, s) *= scale / state_.lambda[s];
-  RowSums sums = solve_rows(state_.factors[at(mode)], inverse.matrix, context_);
+  RowSums sums = dense_->solve(state_.factors[at(mode)], mode, inverse.matrix);
   for (double& i : sums.inner) i *= scale;
   return sums;
 }
@@ -191,7 +192,7 @@ void Als<T>::normalise_columns(int mode) {
     needed = true;
   }
   if (!needed) return;
-  scale_columns(state_.factors[at(mode)], scale, context_);
+  dense_->scale(state_.factors[at(mode)], mode, scale);
   for (std::uint64_t r = 0; r < rank_; ++r)
     for (std::uint64_t s = 0; s < rank_; ++s) gram(r, s) *= scale[r] * scale[s];
 }
@@ -247,10 +248,23 @@ double Als<T>::loss() {
 }
 
 template <class T>
+void Als<T>::keep_as_best() {
+  dense_->bring(state_.factors);
+  best_ = std::move(state_);
+}
+
+template <class T>
 void Als<T>::take_best() {
   state_ = std::move(*best_);
   best_.reset();
-  workspace_.changed();
+  dense_->replaced();
+}
+
+template <class T>
+std::vector<std::string_view> Als<T>::dense_places() const {
+  std::vector<std::string_view> places = dense_->places();
+  for (const int mode : options_.fixed) places[at(mode)] = "fixed";
+  return places;
 }
 
 /// lambda times the lengths of the columns: what the weights of the arranged model will be, / 2^exponent.
@@ -311,6 +325,7 @@ std::vector<std::string> Als<T>::notes() const {
 
 template <class T>
 CpModel Als<T>::model() {
+  dense_->bring(state_.factors);
   workspace_.clear();
   mttkrp_.clear();
   CpModel model;
@@ -356,7 +371,8 @@ void Als<T>::add_arrays(const AlsState<T>& state, const std::string& prefix, nlo
 }
 
 template <class T>
-void Als<T>::save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) const {
+void Als<T>::save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) {
+  dense_->bring(state_.factors);
   head["truncation"] = truncation_;
   add_arrays(state_, "", head["state"], arrays);
   if (best_) add_arrays(*best_, "best ", head["best"], arrays);
@@ -386,7 +402,7 @@ void Als<T>::load(const io::StateFile& file) {
   const nlohmann::ordered_json& head = file.head().at("solver");
   truncation_ = head.at("truncation").get<std::string>();
   load_arrays(state_, "", head.at("state"), file);
-  workspace_.changed();
+  dense_->replaced();
   best_.reset();
   if (head.contains("best")) load_arrays(best_.emplace(), "best ", head.at("best"), file);
 }

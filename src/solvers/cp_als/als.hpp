@@ -7,13 +7,14 @@
 ///   V = MTTKRP(n);  G = Hadamard product of A[m]'A[m], m != n;  A[n] = V * pinv(G) * diag(1 / lambda) * 2^-exponent
 ///
 /// V is computed in the memory of A[n] (an MTTKRP does not read the factor of its own mode), and one pass over its rows
-/// solves, stores, and adds up A[n]'A[n] and <X, M>. lambda is the scale of the iteration before: the columns keep
-/// lengths near 1 without a second pass. In the first sweep, and when a length leaves [1/4, 4], the columns are
-/// normalised.
+/// solves, stores, and adds up A[n]'A[n] and <X, M>; both may happen on a device (dense_part.hpp). lambda is the scale
+/// of the iteration before: the columns keep lengths near 1 without a second pass. In the first sweep, and when a
+/// length leaves [1/4, 4], the columns are normalised.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "core/counted.hpp"
 #include "polyad/cp_als.hpp"
 #include "polyad/kernels.hpp"
+#include "solvers/cp_als/dense_part.hpp"
 #include "solvers/cp_als/row_pass.hpp"
 #include "solvers/driver.hpp"
 
@@ -48,9 +50,9 @@ class Als final : public Solver {
   [[nodiscard]] double fit() override;
   [[nodiscard]] double objective() override;
   [[nodiscard]] double loss() override;
-  void keep_as_best() override { best_ = std::move(state_); }
+  void keep_as_best() override;
   void take_best() override;
-  void save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) const override;
+  void save(nlohmann::ordered_json& head, std::vector<io::StateArray>& arrays) override;
   void load(const io::StateFile& file) override;
 
   /// The model of the present state, which is used up. Arranged, unless modes are fixed: then components stay those of
@@ -60,6 +62,8 @@ class Als final : public Solver {
   [[nodiscard]] std::vector<std::string> notes() const;
   /// Seconds spent outside the MTTKRPs.
   [[nodiscard]] double dense_seconds() const noexcept { return dense_seconds_; }
+  /// Where the rows of each mode were solved.
+  [[nodiscard]] std::vector<std::string_view> dense_places() const;
 
  private:
   [[nodiscard]] bool is_fixed(int mode) const;
@@ -93,6 +97,7 @@ class Als final : public Solver {
   std::optional<AlsState<T>> best_;
   std::vector<FactorMatrix<T>> mttkrp_;  // [order], of the modes that must not be negative
   Workspace workspace_;
+  std::unique_ptr<DensePart<T>> dense_;
   double dense_seconds_ = 0;
   std::string truncation_;  // the sentence about the first singular Gram matrix
 };

@@ -68,6 +68,15 @@ void check_initial(const CpAlsOptions& o, const std::vector<std::uint64_t>& dims
   }
 }
 
+void check_dense(const CpAlsOptions& o, const Context& context) {
+  if (o.dense != "auto" && o.dense != "host" && o.dense != "device")
+    throw usage_error(fmt::format("dense: found '{}', expected auto, host or device", o.dense));
+  if (o.dense == "device" && context.devices.empty())
+    throw usage_error("dense: found device, and the decomposition runs on the processor");
+  if (o.dense == "device" && context.devices.size() > 1)
+    throw usage_error("dense: found device, but what several devices compute is added up and solved on the host");
+}
+
 void check(const CpAlsOptions& o, const std::vector<std::uint64_t>& dims) {
   const int order = static_cast<int>(dims.size());
   if (order < 2) throw Error(ErrorKind::input, fmt::format("found a tensor of order {}, expected at least 2", order));
@@ -142,6 +151,7 @@ CpAlsResult solve(Tensor& x, const CpAlsOptions& options, const Context& context
   result.tensor_bytes = x.bytes();
   result.iterate_seconds = found.seconds;
   result.dense_seconds = als.dense_seconds();
+  result.dense = als.dense_places();
   result.resumed_at = found.resumed_at;
   return result;
 }
@@ -173,6 +183,7 @@ CpAlsResult build_and_solve(const CooTensor& x, const CpAlsOptions& options, con
 
 CpAlsResult cp_als(Tensor& x, const CpAlsOptions& options, const Context& context, std::uint64_t fingerprint) {
   check(options, x.dims());
+  check_dense(options, context);
   if (x.precision() == Precision::f32) return solve<float>(x, options, context, fingerprint);
   return solve<double>(x, options, context, fingerprint);
 }

@@ -21,6 +21,8 @@ constexpr auto all_options = std::to_array<CpAlsOption>({
     {"nonnegative", &O::nonnegative, 0, 0, "modes whose factors must not be negative, e.g. 1,3 (alone: all)"},
     {"fix-mode", &O::fixed, 0, 0, "modes whose factors stay those of --init, e.g. 2,3"},
     {"format", &O::format, 0, 0, "storage format ('polyad list formats') or auto"},
+    {"dense", &O::dense, 0, 0,
+     "with --device: where rows are solved: host, device or auto (what is measured to be faster)"},
     {"checkpoint", &O::checkpoint, 0, 0, "file for the state; the one before stays as FILE.previous"},
     {"every", &O::every, 1, 1e9, "iterations between two checkpoints"},
     {"resume", &O::resume, 0, 0, "continue from --checkpoint if it is there"},

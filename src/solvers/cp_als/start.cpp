@@ -31,9 +31,10 @@ void copy_columns(const FactorMatrix<T>& from, std::uint64_t count, bool magnitu
 template <class T>
 void Als<T>::start(std::uint64_t restart) {
   state_ = {};
-  // What kernels kept is of other factors, and must not take the memory of what is needed.
-  workspace_.clear();
-  workspace_.changed();
+  // What kernels kept is of other factors, and must not take the memory of what is needed; what is on a device has
+  // memory of its own, and the tensor is there.
+  if (context_.devices.empty()) workspace_.clear();
+  dense_->replaced();
   for (std::size_t m = 0; m < order_; ++m)
     if (is_nonnegative(static_cast<int>(m)) && mttkrp_[m].rows() == 0)
       mttkrp_[m] = FactorMatrix<T>(context_, x_.dims()[m], rank_);

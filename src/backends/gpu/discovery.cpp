@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/// \file Which devices there are, and how they are opened by name.
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "backends/gpu/driver.hpp"
+#include "polyad/context.hpp"
+#include "polyad/device.hpp"
+#include "polyad/error.hpp"
+#include "polyad/registry.hpp"
+
+namespace polyad {
+
+namespace {
+
+struct DriverEntry {
+  std::string_view backend;
+  gpu::Found (*find)();
+  gpu::DevicePtr (*open)(std::uint32_t number, const DeviceOptions& options);
+};
+
+// The vendor's own first: of two ways to the same GPU it is the better one.
+constexpr auto drivers = std::to_array<DriverEntry>({
+    {"cuda", gpu::cuda::find, gpu::cuda::open},
+    {"opencl", gpu::opencl::find, gpu::opencl::open},
+});
+
+DeviceEntry entry_of(const gpu::Facts& f) {
+  return {.name = f.name,
+          .backend = f.backend,
+          .description = f.description,
+          .available = true,
+          .is_gpu = f.is_gpu,
+          .has_f64 = f.has_f64,
+          .compute_units = f.compute_units,
+          .largest_group = f.largest_group,
+          .local_bytes = f.local_bytes,
+          .memory_bytes = f.memory_bytes,
+          .native_atomics = f.atomics_f32 == gpu::Atomics::native};
+}
+
+/// How good a device is likely to be; compared part by part.
+std::array<double, 2> merit(const gpu::Facts& f) {
+  return {f.is_gpu ? 1.0 : 0.0, static_cast<double>(f.compute_units) * static_cast<double>(f.memory_bytes)};
+}
+
+gpu::DevicePtr open_best(const DeviceOptions& options) {
+  std::array<double, 2> best = {-1, 0};
+  const DriverEntry* driver = nullptr;
+  std::uint32_t number = 0;
+  std::string reasons;
+  for (const DriverEntry& d : drivers) {
+    const gpu::Found found = d.find();
+    for (std::uint32_t i = 0; i < found.devices.size(); ++i)
+      if (merit(found.devices[i]) > best) {
+        best = merit(found.devices[i]);
+        driver = &d;
+        number = i;
+      }
+    if (found.devices.empty()) reasons += (reasons.empty() ? "" : "; ") + found.why_none;
+  }
+  if (driver == nullptr) throw Error(ErrorKind::input, fmt::format("there is no GPU to run on: {}", reasons));
+  return driver->open(number, options);
+}
+
+gpu::DevicePtr open_named(std::string_view name, const DeviceOptions& options) {
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  for (const DriverEntry& d : drivers) {
+    if (d.backend != name.substr(0, colon)) continue;
+    const gpu::Found found = d.find();
+    if (found.devices.empty()) throw Error(ErrorKind::input, fmt::format("device {}: {}", name, found.why_none));
+    std::uint32_t number = 0;
+    if (colon < name.size()) {
+      const char* end = name.data() + name.size();
+      const auto [stopped, code] = std::from_chars(name.data() + colon + 1, end, number);
+      if (code != std::errc() || stopped != end) break;
+    }
+    if (number >= found.devices.size()) break;
+    return d.open(number, options);
+  }
+  std::string known = "cpu";
+  for (const DeviceEntry& d : devices())
+    if (d.available && d.name != "cpu") known += ", " + d.name;
+  throw Error(ErrorKind::input, fmt::format("there is no device '{}' on this machine; there are {}", name, known));
+}
+
+}  // namespace
+
+std::vector<DeviceEntry> devices() {
+  utsname machine = {};
+  uname(&machine);
+  DeviceEntry processor;
+  processor.name = processor.backend = "cpu";
+  processor.description = fmt::format("{}, {} threads by default", machine.machine, default_threads());
+  std::vector<DeviceEntry> all = {std::move(processor)};
+  for (const DriverEntry& d : drivers) {
+    const gpu::Found found = d.find();
+    for (const gpu::Facts& f : found.devices) all.push_back(entry_of(f));
+    if (!found.devices.empty()) continue;
+    DeviceEntry none;
+    none.name = none.backend = d.backend;
+    none.description = found.why_none;
+    none.available = none.has_f64 = false;
+    all.push_back(std::move(none));
+  }
+  return all;
+}
+
+std::vector<std::shared_ptr<gpu::Device>> open_devices(std::string_view names, const DeviceOptions& options) {
+  std::vector<std::shared_ptr<gpu::Device>> opened;
+  if (names == "cpu") return opened;
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    const std::string_view name = names.substr(begin, end - begin);
+    opened.push_back(name == "gpu" ? open_best(options) : open_named(name, options));
+    begin = end + 1;
+  }
+  return opened;
+}
+
+}  // namespace polyad

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/gpu/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "polyad/error.hpp"
+
+namespace polyad::gpu {
+
+namespace {
+
+constexpr std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+}
+
+/// Numbers of the head without what add_seams reads.
+std::uint64_t first_head_bytes(const Part& part, std::size_t factors) {
+  return aligned((part.numbers.size() + part.arrays.size() + factors) * sizeof(std::uint64_t));
+}
+
+/// The head as it lies in a slot: that of the kernel, then that of add_seams.
+std::vector<std::uint64_t> whole_head(const Part& part, std::span<const std::uint64_t> factor_rows,
+                                      std::uint64_t stride) {
+  std::vector<std::uint64_t> head = head_of(part, factor_rows);
+  head.resize(first_head_bytes(part, factor_rows.size()) / sizeof(std::uint64_t));
+  head.push_back(part.chunks);
+  head.push_back(stride);
+  head.resize(head_bytes(part, factor_rows.size()) / sizeof(std::uint64_t));
+  return head;
+}
+
+}  // namespace
+
+std::uint64_t head_bytes(const Part& part, std::size_t factors) {
+  return first_head_bytes(part, factors) + slot_alignment;
+}
+
+std::array<std::uint32_t, 2> group_items(std::uint64_t stride, const Facts& facts) {
+  const std::uint32_t most = std::bit_floor(std::clamp<std::uint32_t>(facts.largest_group, 1, 256));
+  const auto lanes = std::min<std::uint32_t>(
+      {static_cast<std::uint32_t>(std::bit_ceil(std::min<std::uint64_t>(stride, 32))), 32, most});
+  return {lanes, most / lanes};
+}
+
+DeviceState::DeviceState(DevicePtr device)
+    : device_(std::move(device)), copies_(device_->make_queue()), compute_(device_->make_queue()) {}
+
+KernelPtr DeviceState::kernel(std::string_view unit, std::string_view function, std::span<const Define> defines) {
+  std::string key = fmt::format("{} {}", unit, function);
+  for (const Define& d : defines) key += fmt::format(" {}={}", d.first, d.second);
+  KernelPtr& found = kernels_[key];
+  if (!found) found = device_->kernel(unit, function, defines);
+  return found;
+}
+
+MemoryPtr DeviceState::try_allocate(std::uint64_t bytes, bool may_evict) {
+  bytes = std::max(aligned(bytes), slot_alignment);
+  for (;;) {
+    if (bytes <= facts().largest_allocation)
+      if (MemoryPtr memory = device_->allocate(bytes)) return memory;
+    if (!may_evict || residents.empty()) return nullptr;
+    residents.erase(std::min_element(residents.begin(), residents.end(),
+                                     [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  }
+}
+
+bool DeviceState::try_room(const std::string& purpose, std::uint64_t bytes) {
+  const auto found = rooms_.find(purpose);
+  if (found != rooms_.end() && found->second->bytes() >= bytes) return true;
+  if (found != rooms_.end()) rooms_.erase(found);
+  MemoryPtr memory = try_allocate(bytes, false);
+  if (!memory && pipeline) {
+    pipeline.reset();
+    memory = try_allocate(bytes, false);
+  }
+  if (!memory) memory = try_allocate(bytes, true);
+  if (!memory) return false;
+  rooms_[purpose] = std::move(memory);
+  return true;
+}
+
+View DeviceState::room(const std::string& purpose, std::uint64_t bytes) {
+  if (try_room(purpose, bytes)) return {rooms_[purpose], 0};
+  throw Error(ErrorKind::limit,
+              fmt::format("{} has no room for {}: {:.2f} MB, of {:.2f} MB that may be used, at most {:.2f} MB at once",
+                          facts().name, purpose, static_cast<double>(bytes) / 1e6,
+                          static_cast<double>(facts().memory_bytes) / 1e6,
+                          static_cast<double>(facts().largest_allocation) / 1e6));
+}
+
+std::uint64_t DeviceState::room_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [purpose, memory] : rooms_) sum += memory->bytes();
+  return sum;
+}
+
+void DeviceState::fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride) {
+  heads_.push_back(whole_head(part, factor_rows, stride));
+  const std::span<const std::uint64_t> head = heads_.back();
+  slot.written = copies_->write({slot.memory, 0}, std::as_bytes(head));
+  std::uint64_t at = head.size_bytes();
+  for (const auto& a : part.arrays) {
+    if (!a.empty()) slot.written = copies_->write({slot.memory, at}, a);
+    at += aligned(a.size());
+  }
+  copies_->flush();
+}
+
+namespace {
+
+/// Launches the kernel of a job, and the one that adds its side rows; the event of the last.
+Event launch(Queue& queue, const Job& job, const Target& target, const View& arrays, const View& head,
+             const View& seams_head, std::span<const Event> after) {
+  const std::array<Argument, 5> arguments = {arrays, head, target.factors, target.out, target.seams};
+  Event last = queue.launch(*job.kernel, job.grid, arguments, after, job.name);
+  if (job.seam_bytes == 0) return last;
+  const std::array<Argument, 5> seam_arguments = {arrays, seams_head, target.factors, target.out, target.seams};
+  const std::uint64_t sides = 2 * job.part->chunks;
+  const Grid grid{{(sides + target.items[1] - 1) / target.items[1], target.column_groups}, target.items};
+  return queue.launch(*target.add_seams, grid, seam_arguments, {}, "add_seams");
+}
+
+}  // namespace
+
+void DeviceState::run(std::span<const Job> jobs, std::span<const Slot> slots, std::size_t factor_count,
+                      const Target& target, std::span<const Event> after) {
+  std::vector<Event> waits(after.begin(), after.end());
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    const Slot& slot = slots[k];
+    const Part& part = *jobs[k].part;
+    if (slot.written) waits.push_back(slot.written);
+    launch(*compute_, jobs[k], target, {slot.memory, head_bytes(part, factor_count)}, {slot.memory, 0},
+           {slot.memory, first_head_bytes(part, factor_count)}, waits);
+    compute_->flush();
+    waits.clear();
+  }
+}
+
+std::vector<Collection> DeviceState::collections(std::span<const Job> jobs, std::span<const std::uint64_t> factor_rows,
+                                                 const Target& target) {
+  std::vector<Collection> all;
+  for (const Job& job : jobs) {
+    Collection& c = all.emplace_back();
+    c.part = job.part;
+    c.factor_begins = factor_rows;
+    c.second_head = {job.part->chunks, target.stride};
+    c.compute = [&job, &target](Queue& queue, const Stage& stage, std::span<const Event> after) {
+      return launch(queue, job, target, stage.slot, stage.head, stage.second_head, after);
+    };
+  }
+  return all;
+}
+
+void DeviceState::finish() {
+  copies_->finish();
+  compute_->finish();
+  heads_.clear();
+}
+
+DeviceStates& states_of(Workspace& workspace, const Context& context) {
+  std::shared_ptr<void>& kept = workspace.on_devices();
+  auto* states = static_cast<DeviceStates*>(kept.get());
+  const auto same = [&] {
+    return std::equal(states->all.begin(), states->all.end(), context.devices.begin(), context.devices.end(),
+                      [](const auto& state, const auto& device) { return &state->device() == device.get(); });
+  };
+  if (states == nullptr || !same()) {
+    auto fresh = std::make_shared<DeviceStates>();
+    for (const auto& device : context.devices) fresh->all.push_back(std::make_unique<DeviceState>(device));
+    kept = fresh;
+    states = fresh.get();
+  }
+  return *states;
+}
+
+}  // namespace polyad::gpu

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Decompositions on a device as users call them: the fits of the processor, formats, checkpoints, Ctrl-C."""
+
+import json
+import signal
+import time
+
+from harness import ROOT, WORK, Call, check, equal, finish, is_sentence, run, skip, text
+
+KJV = ROOT / "data/kjv-words/kjv-words.tns.gz"
+ROOM = {"address_space": 16 << 30, "timeout": 240}  # drivers map much more than they use
+DEVICE = ["--device", "gpu"]
+COMMON = ["--rank", "5", "--tol", "0", "--seed", "3", "--threads", "2"]
+
+
+def cpd(*args, **how):
+    r = run("cpd", KJV, *COMMON, *args, "--quiet", "--json", "-", **{**ROOM, **how})
+    return r.json if check(r.code == 0, " ".join(map(str, args)), r) else {}
+
+
+def near(found, expected, name, bound=1e-10):
+    check(abs(found.get("fit", 9) - expected["fit"]) <= bound, name, f"{found.get('fit')} and {expected['fit']}")
+
+
+def fits():
+    want = cpd("--iters", "5")
+    equal(want["dense"], ["host"] * 3, "the processor is the host")
+    formats = {f for k in run("list", "kernels", "--json", "-").json["kernels"]
+               if k["name"].startswith("mttkrp/gpu/") for f in k["formats"]}
+    check(len(formats) >= 8, "formats with a device kernel", formats)
+    for name in sorted(formats):
+        near(cpd("--iters", "5", "--format", name, *DEVICE), want, f"the same fit in {name}")
+    for dense in ("device", "host"):
+        found = cpd("--iters", "5", "--dense", dense, *DEVICE)
+        near(found, want, f"rows solved on the {dense}")
+        equal(found.get("dense"), [dense] * 3, f"--dense {dense}")
+        equal(found.get("format"), "hb-csf", "auto takes a format with a device kernel")
+    single = cpd("--iters", "5", "--precision", "f32")
+    near(cpd("--iters", "5", "--precision", "f32", "--dense", "device", *DEVICE), single, "f32", 1e-5)
+    small = cpd("--iters", "5", "--dense", "device", "--device-memory", "5M", *DEVICE)
+    near(small, want, "a tensor larger than the device")
+    check("in parts" in small.get("format_why", ""), "it says so", small.get("format_why"))
+    start = ["--iters", "4", "--nonnegative", "1,3", "--restarts", "2"]
+    near(cpd(*start, *DEVICE), cpd(*start), "nonnegative, two starts")
+    cpd("--iters", "3", "--out", "first.json")
+    fixed = ["--iters", "3", "--init", "first.json", "--fix-mode", "2"]
+    found = cpd(*fixed, "--dense", "device", *DEVICE)
+    near(found, cpd(*fixed), "a fixed mode")
+    equal(found.get("dense"), ["device", "fixed", "device"], "and where each mode was solved")
+    r = run("cpd", KJV, *COMMON, "--iters", "4", *DEVICE, **ROOM)
+    check(r.code == 0 and "device gpu, format hb-csf" in r.out and "rows solved on: " in r.out, "people see it too", r)
+
+
+def checkpoints():
+    common = [*COMMON, "--deterministic", *DEVICE, "--quiet"]
+    for dense in ("device", "auto"):
+        for f in WORK.glob("d.*"):
+            f.unlink()
+        call = Call("cpd", KJV, *common, "--iters", "4000", "--dense", dense, "--checkpoint", "d.ckpt", "--every", "1",
+                    "--out", "part", "--json", "part.json", **ROOM)
+        while not (WORK / "d.ckpt.previous").exists() and time.monotonic() < call.begin + 120:
+            time.sleep(0.01)
+        call.signal(signal.SIGINT)
+        r = call.finish()
+        equal(r.code, 130, f"{dense}: Ctrl-C")
+        check((WORK / "part" / "model.ktensor").exists(), f"{dense}: the model so far", r)
+        upto = str(json.loads(text("part.json"))["iterations"] + 3)
+        resumed = cpd("--deterministic", *DEVICE, "--dense", dense, "--checkpoint", "d.ckpt", "--resume", "--iters", upto)
+        check(resumed.get("resumed_at", 0) > 0, f"{dense}: resumed", resumed)
+        whole = cpd("--deterministic", *DEVICE, "--dense", dense, "--iters", upto)
+        equal(resumed.get("fit"), whole.get("fit"), f"{dense}: the same bits")
+
+
+def mistakes():
+    for args, says in ((["--dense", "device"], "processor"), (["--dense", "gpu", *DEVICE], "auto, host or device"),
+                       (["--dense", "device", "--device", "opencl:0,opencl:0"], "several devices"),
+                       (["--format", "alto", *DEVICE], "no kernel of the devices")):
+        r = run("cpd", KJV, *args, "--quiet", **ROOM)
+        why = is_sentence(r, code=2) or ("" if says in r.err else f"expected {says!r} in {r.err!r}")
+        check(not why, f"cpd {' '.join(args)}", why)
+
+
+if any(d["backend"] == "opencl" and d["available"] for d in run("list", "devices", "--json", "-", **ROOM).json["devices"]):
+    fits()
+    checkpoints()
+    mistakes()
+else:
+    skip("decompositions on a device", "there is no OpenCL driver")
+finish()

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/// \file A device that runs the kernel texts compiled as C++, work-items as threads: gdb, ASan, UBSan and TSan see what
+/// they do. Two groups run at a time, so that races between groups show too.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/gpu/device.hpp"
+
+namespace polyad::plain {
+
+/// How the device is.
+struct Options {
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30U;
+  std::uint32_t largest_group = 16;  ///< threads of a group
+  bool has_f64 = true;
+};
+
+[[nodiscard]] gpu::DevicePtr make_device(const Options& options = {});
+
+}  // namespace polyad::plain
