@@ -62,7 +62,6 @@ struct Access {
   std::uint64_t begin;
   std::uint64_t end;
   bool writes;
-  bool kernel;
   int stream;
   std::uint64_t tick;
   std::string what;
@@ -168,8 +167,7 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
 bool current() { return !contexts.empty(); }
 
 /// Notes that a command of a stream uses memory; a fault when it is not ordered with another use. State locked.
-void use(State& s, Stream& stream, std::uint64_t begin, std::uint64_t bytes, bool writes, bool kernel,
-         const std::string& what) {
+void use(State& s, Stream& stream, std::uint64_t begin, std::uint64_t bytes, bool writes, const std::string& what) {
   auto at = s.memory.upper_bound(begin);
   if (at == s.memory.begin() || bytes == 0) {
     if (bytes != 0) s.faults.push_back(what + ": no device memory");
@@ -180,11 +178,10 @@ void use(State& s, Stream& stream, std::uint64_t begin, std::uint64_t bytes, boo
     s.faults.push_back(what + ": beyond its device memory");
     return;
   }
-  const Access now = {begin, begin + bytes, writes, kernel, stream.id, stream.clock[stream.id], what};
+  const Access now = {begin, begin + bytes, writes, stream.id, stream.clock[stream.id], what};
   auto& before = at->second.accesses;
   for (const Access& a : before) {
     if (a.end <= now.begin || now.end <= a.begin || (!a.writes && !writes)) continue;
-    if (a.kernel && kernel && a.writes && writes) continue;  // two kernels that add to the same rows atomically
     if (a.tick > stream.clock[a.stream])
       s.faults.push_back(a.what + " and " + what + " use the same memory in any order");
   }
@@ -330,7 +327,7 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   begin_command(s, *stream);
-  use(s, *stream, to, bytes, true, false, name_of(*stream, "copy in"));
+  use(s, *stream, to, bytes, true, name_of(*stream, "copy in"));
   stream->put([=] { memcpy(reinterpret_cast<void*>(to), from, bytes); });
   return success;
 }
@@ -339,7 +336,7 @@ int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, Stream
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   begin_command(s, *stream);
-  use(s, *stream, from, bytes, false, false, name_of(*stream, "copy out"));
+  use(s, *stream, from, bytes, false, name_of(*stream, "copy out"));
   stream->put([=] { memcpy(to, reinterpret_cast<const void*>(from), bytes); });
   return success;
 }
@@ -348,7 +345,7 @@ int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t bytes, St
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   begin_command(s, *stream);
-  use(s, *stream, to, bytes, true, false, name_of(*stream, "clear"));
+  use(s, *stream, to, bytes, true, name_of(*stream, "clear"));
   stream->put([=] { memset(reinterpret_cast<void*>(to), value, bytes); });
   return success;
 }
@@ -550,7 +547,7 @@ int cuLaunchKernel(Function* function, unsigned groups_0, unsigned groups_1, uns
     std::uint64_t end = at->first + at->second.bytes;
     for (std::size_t j = 0; j < kept->size(); ++j)
       if (is_pointer(j) && (*kept)[j] > begin) end = std::min(end, (*kept)[j]);
-    if (begin < end) use(s, *stream, begin, end - begin, function->kinds[i] == 'w', true, what);
+    if (begin < end) use(s, *stream, begin, end - begin, function->kinds[i] == 'w', what);
   }
   stream->put([=] {
     std::vector<void*> pointers;
