@@ -59,7 +59,7 @@ def timeline():
     equal(run("generate", "t.tns", "--dims", "50x40x30", "--nnz", "2000", "--quiet").code, 0, "a tensor")
     cache = folder("cache")
     for passes in (1, 2):
-        r = run("mttkrp", "t.tns", "--rank", "4", "--format", "b-csf", "--device", "opencl:0", "--timeline", "t.svg",
+        r = run("mttkrp", "t.tns", "--mode", "1", "--rank", "4", "--format", "b-csf", "--device", "opencl:0", "--timeline", "t.svg",
                 "--json", "-", timeout=120, env={"POLYAD_CACHE": str(cache)}, **ROOM)
         if not check(r.code == 0, f"a timeline, pass {passes}", r):
             return

@@ -126,8 +126,8 @@ TEST_F(CudaPath, AForgottenWaitIsFound) {
     EXPECT_TRUE(found == 0 || found == here) << seed;
     found = here;
   }
-  EXPECT_GT(found, 0);
-  fmt::print("{} of {} waits were missed when they were forgotten; {} results of {} were wrong\n", found, waits, wrong,
+  EXPECT_GE(2 * found, waits);  // a wait may be implied by another
+  fmt::print("{} of {} waits are noticed when they are forgotten; {} results of {} were wrong\n", found, waits, wrong,
              3 * waits);
 }
 

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: MIT
-/// \file A test double of NVIDIA's driver and of NVRTC in one library: streams are threads that begin each command
-/// after a random while (FAKE_CUDA_SEED), memory is really copied, and kernels run: "NVRTC" compiles the text, with
-/// the real prelude for CUDA, by the host's compiler (cuda_on_host.h).
+/// \file A test double of NVIDIA's driver: streams are threads that begin each command
+/// after a random while (FAKE_CUDA_SEED), memory is really copied, and kernels run: fake_cuda_nvrtc.cpp compiles the
+/// text, with the real prelude for CUDA, by the host's compiler.
 ///
 /// It also keeps the books: by vector clocks it knows which commands are ordered by streams, events and waits of the
 /// host, and reports every two that use the same memory without being ordered, whatever the delays happened to be.
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <random>
-#include <regex>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,7 +57,6 @@ struct Access {
   std::uint64_t begin;
   std::uint64_t end;
   bool writes;
-  bool kernel;
   int stream;
   std::uint64_t tick;
   std::string what;
@@ -150,7 +144,6 @@ struct State {
   std::uint64_t waits = 0;
   std::int64_t dropped = -1;  // the wait that is forgotten, counted from 0
   std::uint64_t launches = 0;
-  std::uint64_t compilations = 0;
 };
 
 State& state() {
@@ -168,8 +161,7 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
 bool current() { return !contexts.empty(); }
 
 /// Notes that a command of a stream uses memory; a fault when it is not ordered with another use. State locked.
-void use(State& s, Stream& stream, std::uint64_t begin, std::uint64_t bytes, bool writes, bool kernel,
-         const std::string& what) {
+void use(State& s, Stream& stream, std::uint64_t begin, std::uint64_t bytes, bool writes, const std::string& what) {
   auto at = s.memory.upper_bound(begin);
   if (at == s.memory.begin() || bytes == 0) {
     if (bytes != 0) s.faults.push_back(what + ": no device memory");
@@ -180,11 +172,10 @@ void use(State& s, Stream& stream, std::uint64_t begin, std::uint64_t bytes, boo
     s.faults.push_back(what + ": beyond its device memory");
     return;
   }
-  const Access now = {begin, begin + bytes, writes, kernel, stream.id, stream.clock[stream.id], what};
+  const Access now = {begin, begin + bytes, writes, stream.id, stream.clock[stream.id], what};
   auto& before = at->second.accesses;
   for (const Access& a : before) {
     if (a.end <= now.begin || now.end <= a.begin || (!a.writes && !writes)) continue;
-    if (a.kernel && kernel && a.writes && writes) continue;  // two kernels that add to the same rows atomically
     if (a.tick > stream.clock[a.stream])
       s.faults.push_back(a.what + " and " + what + " use the same memory in any order");
   }
@@ -330,7 +321,7 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   begin_command(s, *stream);
-  use(s, *stream, to, bytes, true, false, name_of(*stream, "copy in"));
+  use(s, *stream, to, bytes, true, name_of(*stream, "copy in"));
   stream->put([=] { memcpy(reinterpret_cast<void*>(to), from, bytes); });
   return success;
 }
@@ -339,7 +330,7 @@ int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, Stream
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   begin_command(s, *stream);
-  use(s, *stream, from, bytes, false, false, name_of(*stream, "copy out"));
+  use(s, *stream, from, bytes, false, name_of(*stream, "copy out"));
   stream->put([=] { memcpy(to, reinterpret_cast<const void*>(from), bytes); });
   return success;
 }
@@ -348,7 +339,7 @@ int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t bytes, St
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   begin_command(s, *stream);
-  use(s, *stream, to, bytes, true, false, name_of(*stream, "clear"));
+  use(s, *stream, to, bytes, true, name_of(*stream, "clear"));
   stream->put([=] { memset(reinterpret_cast<void*>(to), value, bytes); });
   return success;
 }
@@ -452,9 +443,6 @@ int cuEventElapsedTime(float* milliseconds, EventObject* from, EventObject* to) 
   return over ? success : not_ready;
 }
 
-// A program: this line, its length in bytes, a line feed, the bytes of a shared library.
-static const char image_head[] = "FAKE CUDA PROGRAM ";
-
 int cuModuleLoadDataEx(Module** module, const void* data, unsigned, int*, void**) {
   if (!current()) return invalid_context;
   const char* bytes = static_cast<const char*>(data);
@@ -468,9 +456,9 @@ int cuModuleLoadDataEx(Module** module, const void* data, unsigned, int*, void**
     *module = new Module;
     return success;
   }
-  if (strncmp(bytes, image_head, sizeof image_head - 1) != 0) return invalid_image;
+  if (strncmp(bytes, fake_image_head, sizeof fake_image_head - 1) != 0) return invalid_image;
   char* begin = nullptr;
-  const std::size_t length = strtoull(bytes + sizeof image_head - 1, &begin, 10);
+  const std::size_t length = strtoull(bytes + sizeof fake_image_head - 1, &begin, 10);
   char file[] = "/tmp/fake-cuda-module-XXXXXX";
   const int descriptor = mkstemp(file);
   const bool written = descriptor >= 0 && write(descriptor, begin + 1, length) == static_cast<ssize_t>(length);
@@ -550,7 +538,7 @@ int cuLaunchKernel(Function* function, unsigned groups_0, unsigned groups_1, uns
     std::uint64_t end = at->first + at->second.bytes;
     for (std::size_t j = 0; j < kept->size(); ++j)
       if (is_pointer(j) && (*kept)[j] > begin) end = std::min(end, (*kept)[j]);
-    if (begin < end) use(s, *stream, begin, end - begin, function->kinds[i] == 'w', true, what);
+    if (begin < end) use(s, *stream, begin, end - begin, function->kinds[i] == 'w', what);
   }
   stream->put([=] {
     std::vector<void*> pointers;
@@ -567,108 +555,13 @@ int cuLaunchKernel(Function* function, unsigned groups_0, unsigned groups_1, uns
   return success;
 }
 
-// ---- NVRTC
-
-struct FakeProgram {
-  std::string source;
-  std::string name;
-  std::string log;
-  std::string binary;
-};
-
-int nvrtcVersion(int* major, int* minor) {
-  *major = 0;
-  *minor = 1;
-  return success;
-}
-const char* nvrtcGetErrorString(int code) { return code == 0 ? "success" : "compilation failed"; }
-int nvrtcGetNumSupportedArchs(int* count) {
-  *count = 3;
-  return success;
-}
-int nvrtcGetSupportedArchs(int* all) {
-  all[0] = 75;
-  all[1] = 80;
-  all[2] = 90;
-  return success;
-}
-int nvrtcCreateProgram(FakeProgram** program, const char* source, const char* name, int, const char* const*,
-                       const char* const*) {
-  *program = new FakeProgram{source, name, {}, {}};
-  return success;
-}
-int nvrtcDestroyProgram(FakeProgram** program) {
-  delete *program;
-  *program = nullptr;
-  return success;
-}
-
-static std::string all_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
-}
-
-int nvrtcCompileProgram(FakeProgram* program, int, const char* const*) {
-  {
-    const std::scoped_lock lock(state().mutex);
-    ++state().compilations;
-  }
-  char folder_name[] = "/tmp/fake-nvrtc-XXXXXX";
-  if (mkdtemp(folder_name) == nullptr) return 1;
-  const std::string folder = folder_name;
-  std::ofstream(folder + "/in.cpp") << "#include \"" FAKE_CUDA_FOLDER "/cuda_on_host.h\"\n" << program->source;
-  const auto compile = [&](const std::string& options) {
-    const std::string command = std::string(FAKE_CUDA_COMPILER " -std=c++20 -w ") + options + " 2>>" + folder + "/log";
-    return system(command.c_str());
-  };
-  // Twice: first without its macros, to see which kernels there are, then to compile it.
-  int code = compile("-E -P -D__global__=FAKE_GLOBAL " + folder + "/in.cpp -o " + folder + "/plain.cpp");
-  std::string kernels;
-  if (code == 0) {
-    const std::string plain = all_of(folder + "/plain.cpp");
-    const std::regex kernel(R"(FAKE_GLOBAL\s+void\s+(\w+)\s*\()");
-    for (auto at = std::sregex_iterator(plain.begin(), plain.end(), kernel); at != std::sregex_iterator(); ++at)
-      kernels += "FAKE_KERNEL(" + (*at)[1].str() + ")\n";
-    std::ofstream(folder + "/in.cpp", std::ios::app) << "\n" << kernels;
-    code = compile("-O1 -shared -fPIC -ffp-contract=off -D__global__= " + folder + "/in.cpp -o " + folder + "/out.so");
-  }
-  program->log = all_of(folder + "/log");
-  if (code == 0) {
-    const std::string library = all_of(folder + "/out.so");
-    program->binary = image_head + std::to_string(library.size()) + "\n" + library;
-  }
-  for (const char* file : {"/in.cpp", "/plain.cpp", "/log", "/out.so"}) unlink((folder + file).c_str());
-  rmdir(folder.c_str());
-  return code == 0 ? success : 6;
-}
-int nvrtcGetProgramLogSize(FakeProgram* program, std::size_t* bytes) {
-  *bytes = program->log.size() + 1;
-  return success;
-}
-int nvrtcGetProgramLog(FakeProgram* program, char* to) {
-  memcpy(to, program->log.c_str(), program->log.size() + 1);
-  return success;
-}
-int nvrtcGetCUBINSize(FakeProgram* program, std::size_t* bytes) {
-  *bytes = program->binary.size();
-  return success;
-}
-int nvrtcGetCUBIN(FakeProgram* program, char* to) {
-  memcpy(to, program->binary.data(), program->binary.size());
-  return success;
-}
-int nvrtcGetPTXSize(FakeProgram* program, std::size_t* bytes) { return nvrtcGetCUBINSize(program, bytes); }
-int nvrtcGetPTX(FakeProgram* program, char* to) { return nvrtcGetCUBIN(program, to); }
-
 // ---- what tests ask and say
 
 void fake_cuda_reset(std::int64_t dropped_wait) {
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   s.faults.clear();
-  s.waits = s.launches = s.compilations = 0;
+  s.waits = s.launches = 0;
   s.dropped = dropped_wait;
 }
 std::uint64_t fake_cuda_waits() {
@@ -678,10 +571,6 @@ std::uint64_t fake_cuda_waits() {
 std::uint64_t fake_cuda_launches() {
   const std::scoped_lock lock(state().mutex);
   return state().launches;
-}
-std::uint64_t fake_cuda_compilations() {
-  const std::scoped_lock lock(state().mutex);
-  return state().compilations;
 }
 std::uint64_t fake_cuda_used_bytes() {
   const std::scoped_lock lock(state().mutex);

@@ -7,13 +7,15 @@
 
 #include <cstdint>
 
+/// How a compiled program begins: this, its length in bytes, a line feed; the bytes of a shared library follow.
+inline constexpr char fake_image_head[] = "FAKE CUDA PROGRAM ";
+
 extern "C" {
 /// Forgets faults and counts; the wait of this number (from 0) for an event will be forgotten, -1: none.
 void fake_cuda_reset(std::int64_t dropped_wait);
 /// Waits of streams for events.
 std::uint64_t fake_cuda_waits();
 std::uint64_t fake_cuda_launches();
-std::uint64_t fake_cuda_compilations();
 /// Device memory that is allocated.
 std::uint64_t fake_cuda_used_bytes();
 /// What went wrong: commands that use the same memory in any order, memory that is not there, torn barriers. Null when
