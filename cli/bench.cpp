@@ -70,31 +70,18 @@ Operation ttv_operation(const CooTensor& x, const std::vector<int>& modes, const
   };
 }
 
-<<<<<<< HEAD
-/// The formats wanted, each once.
-std::vector<Choice> formats_option(const std::string& text, const CooTensor& x, std::uint64_t rank,
-                                   const PlannerFlags& planner, Session& session) {
+/// The formats wanted, each once. With devices, "all" are those that a kernel of theirs works on.
+std::vector<Choice> formats_option(const std::string& text, std::string_view operation, const CooTensor& x,
+                                   std::uint64_t rank, const PlannerFlags& planner, Session& session) {
   std::vector<Choice> wanted;
   const auto add = [&](Choice choice) {
     if (std::ranges::count(wanted, choice.format, &Choice::format) == 0) wanted.push_back(std::move(choice));
   };
   for (const std::string& part : split(text)) {
     if (part == "all") {
-      for (const FormatEntry& f : formats()) add({f.name, {}});
-=======
-/// The formats wanted, each once. With devices, "all" are those that a kernel of theirs works on.
-std::vector<std::string> formats_option(const std::string& text, std::string_view operation, const CooTensor& x,
-                                        std::uint64_t rank, const PlannerFlags& planner, Session& session) {
-  std::vector<std::string> names;
-  const auto add = [&](std::string_view name) {
-    if (std::ranges::count(names, name) == 0) names.emplace_back(name);
-  };
-  for (const std::string& part : split(text)) {
-    if (part == "all") {
       for (const FormatEntry& f : formats())
         if (session.context().devices.empty() || runs_on_devices(f.name, operation == "cpd" ? "mttkrp" : operation))
-          add(f.name);
->>>>>>> gpu-mttkrp
+          add({f.name, {}});
       continue;
     }
     Choice choice = format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
@@ -292,12 +279,11 @@ void run(const BenchOptions& o, Session& session) {
   report.threads = context.thread_count();
   if (o.operation != "cpd") report.modes = modes_option("--modes", o.modes, x.order());
   set_work(report, x);
-<<<<<<< HEAD
-  const std::vector<Choice> wanted = formats_option(o.formats, x, report.rank, o.planner, session);
-=======
-  const std::vector<std::string> names = formats_option(o.formats, o.operation, x, report.rank, o.planner, session);
+  const std::vector<Choice> wanted = formats_option(o.formats, o.operation, x, report.rank, o.planner, session);
   if (o.pipeline) {
     if (context.devices.empty()) throw usage_error("--pipeline: is that of a device; name one with --device");
+    std::vector<std::string> names;
+    for (const Choice& choice : wanted) names.emplace_back(choice.format);
     Json list = session.timed("measure", [&] {
       return bench_pipeline(x, {o.operation, report.rank, names, report.modes, o.kernels}, session);
     });
@@ -308,7 +294,6 @@ void run(const BenchOptions& o, Session& session) {
     session.json()["pipeline"] = std::move(list);
     return;
   }
->>>>>>> gpu-mttkrp
   try {
     report.stream_gbs = session.timed("stream", [&] { return stream_triad_gbs(context); });
   } catch (const Error& e) {
