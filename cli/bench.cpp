@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 
+#include "bench_pipeline.hpp"
 #include "bench_report.hpp"
 #include "kernel_options.hpp"
 #include "session.hpp"
@@ -25,6 +26,7 @@ struct BenchOptions {
   std::string kernels;
   int repeat = 5;
   std::string plot;
+  bool pipeline = false;
   PlannerFlags planner;
 };
 
@@ -68,16 +70,18 @@ Operation ttv_operation(const CooTensor& x, const std::vector<int>& modes, const
   };
 }
 
-/// The formats wanted, each once.
-std::vector<std::string> formats_option(const std::string& text, const CooTensor& x, std::uint64_t rank,
-                                        const PlannerFlags& planner, Session& session) {
+/// The formats wanted, each once. With devices, "all" are those that a kernel of theirs works on.
+std::vector<std::string> formats_option(const std::string& text, std::string_view operation, const CooTensor& x,
+                                        std::uint64_t rank, const PlannerFlags& planner, Session& session) {
   std::vector<std::string> names;
   const auto add = [&](std::string_view name) {
     if (std::ranges::count(names, name) == 0) names.emplace_back(name);
   };
   for (const std::string& part : split(text)) {
     if (part == "all") {
-      for (const FormatEntry& f : formats()) add(f.name);
+      for (const FormatEntry& f : formats())
+        if (session.context().devices.empty() || runs_on_devices(f.name, operation == "cpd" ? "mttkrp" : operation))
+          add(f.name);
       continue;
     }
     const Choice choice = format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
@@ -96,6 +100,8 @@ void check_names(const BenchOptions& o) {
     throw usage_error(
         "--kernel cpd: an iteration is of all modes, with the cheapest kernels; --modes and --kernels do not go with "
         "it");
+  if (o.pipeline && (o.operation == "cpd" || !o.plot.empty() || split(o.kernels).size() > 1))
+    throw usage_error("--pipeline: goes with --kernel mttkrp or ttv, at most one of --kernels, and no --plot");
   for (const std::string& part : split(o.formats))
     if (part != "all" && part != "auto") (void)format_named(part);
   for (const std::string& name : split(o.kernels)) check_kernel("--kernels", name, o.operation);
@@ -273,7 +279,19 @@ void run(const BenchOptions& o, Session& session) {
   report.threads = context.thread_count();
   if (o.operation != "cpd") report.modes = modes_option("--modes", o.modes, x.order());
   set_work(report, x);
-  const std::vector<std::string> names = formats_option(o.formats, x, report.rank, o.planner, session);
+  const std::vector<std::string> names = formats_option(o.formats, o.operation, x, report.rank, o.planner, session);
+  if (o.pipeline) {
+    if (context.devices.empty()) throw usage_error("--pipeline: is that of a device; name one with --device");
+    Json list = session.timed("measure", [&] {
+      return bench_pipeline(x, {o.operation, report.rank, names, report.modes, o.kernels}, session);
+    });
+    session.json() = describe(report);
+    session.json().erase("results");
+    session.json().erase("stream_gbs");
+    session.json()["device"] = session.options().device;
+    session.json()["pipeline"] = std::move(list);
+    return;
+  }
   try {
     report.stream_gbs = session.timed("stream", [&] { return stream_triad_gbs(context); });
   } catch (const Error& e) {
@@ -321,6 +339,8 @@ std::function<void(Session&)> declare(CLI::App& command) {
       ->capture_default_str();
   o->planner.declare(command);
   command.add_option("--plot", o->plot, "also draw the result as an SVG file");
+  command.add_flag("--pipeline", o->pipeline,
+                   "send the tensor through --device in collections: measured Ts and Tp beside the model's");
   return [o](Session& session) { run(*o, session); };
 }
 

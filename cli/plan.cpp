@@ -15,6 +15,7 @@ struct PlanOptions {
   SolverFlags solver;
   std::string init = "random";
   PlannerFlags planner;
+  std::string device_model;
 };
 
 /// What is known of a format before it is built.
@@ -51,7 +52,49 @@ void print_line(const Planned& p, bool chosen, Session& session) {
                 limit > 0 && std::max({m.load, m.build, m.iterate}) > limit ? "; above --memory" : "");
 }
 
+/// What a device on paper would take; the JSON of it.
+Json device_estimates(const std::string& name, const CooTensor& x, std::uint64_t rank, Session& session) {
+  const DeviceModel& d = device_model(name);
+  const std::vector<DeviceEstimate> all =
+      session.timed("device model", [&] { return estimate_on_device(x, rank, d, session.context()); });
+  session.print("\n{}: estimate, not measured ({:g} GB/s, {:g} TFLOP/s, {:g} MB of cache, {:g} GB/s to the host)\n\n",
+                d.description, d.memory_gbs, x.precision() == Precision::f32 ? d.f32_tflops : d.f64_tflops, d.cache_mb,
+                d.copy_gbs);
+  session.print("  {:<10}  {:>9}  {:>9}  {:>9}  {:>9}  {}\n", "format", "sweep", "upload", "tensor", "moved",
+                "bound by");
+  Json list = Json::array();
+  for (const DeviceEstimate& e : all) {
+    session.print("  {:<10}  {:>9}  {:>9}  {:>9}  {:>9}  {}{}\n", e.format, readable_seconds(e.seconds),
+                  readable_seconds(e.upload_seconds), readable_bytes(static_cast<std::uint64_t>(e.tensor_bytes)),
+                  readable_bytes(static_cast<std::uint64_t>(e.moved_bytes)), e.bound,
+                  e.fits ? "" : "; passes through the device in parts");
+    list.push_back({{"format", e.format},
+                    {"seconds", e.seconds},
+                    {"upload_seconds", e.upload_seconds},
+                    {"tensor_bytes", e.tensor_bytes},
+                    {"moved_bytes", e.moved_bytes},
+                    {"flops", e.flops},
+                    {"fits", e.fits},
+                    {"bound", e.bound}});
+  }
+  session.print(
+      "\nestimated sweep: the larger of bytes / bandwidth and flops / peak; without launches, imbalance and conflicts "
+      "of "
+      "atomics\n");
+  return {{"name", d.name},
+          {"description", d.description},
+          {"estimated", true},
+          {"memory_gbs", d.memory_gbs},
+          {"f32_tflops", d.f32_tflops},
+          {"f64_tflops", d.f64_tflops},
+          {"cache_mb", d.cache_mb},
+          {"memory_gb", d.memory_gb},
+          {"copy_gbs", d.copy_gbs},
+          {"formats", std::move(list)}};
+}
+
 void run(const PlanOptions& o, Session& session) {
+  if (!o.device_model.empty()) (void)device_model(o.device_model);
   const Context& context = session.context();
   const ReadResult read = load(o.input, session);
   for (const std::string& note : read.report.notes) session.note(note);
@@ -112,6 +155,8 @@ void run(const PlanOptions& o, Session& session) {
                       {"seconds", chosen->estimate.seconds},
                       {"peak_bytes", chosen->memory.peak()}}},
                     {"formats", std::move(list)}};
+  if (!o.device_model.empty())
+    session.json()["device_model"] = device_estimates(o.device_model, x, options.rank, session);
 }
 
 std::function<void(Session&)> declare(CLI::App& command) {
@@ -123,6 +168,8 @@ std::function<void(Session&)> declare(CLI::App& command) {
       ->check(CLI::IsMember({"random", "rsvd"}))
       ->capture_default_str();
   o->planner.declare(command);
+  command.add_option("--device-model", o->device_model,
+                     "also estimate, from published figures, the time on a GPU that is not here: p100, a100 or h100");
   return [o](Session& session) { run(*o, session); };
 }
 

@@ -8,6 +8,7 @@
 #include "polyad/cp_als.hpp"
 #include "polyad/cp_model.hpp"
 #include "polyad/device.hpp"
+#include "polyad/device_model.hpp"
 #include "polyad/error.hpp"
 #include "polyad/factors.hpp"
 #include "polyad/generate.hpp"

@@ -6,6 +6,8 @@
 // PD_ORDER, PD_INDEX (of the blocks' coordinates).
 // head: first nonzero, end, nonzeros of a group, stride, bits of a block's side, first block, blocks, mode of every
 //       level; bptr [blocks + 1], binds [blocks][modes], offsets of every level, values
+#undef PD_LEAST_GROUPS
+#define PD_LEAST_GROUPS , 2  // CUDA: no spills (prelude_cuda.h)
 #define PD_HEAD_MODES 7
 #define PD_HEAD_ARRAYS (PD_HEAD_MODES + PD_ORDER)
 #include "rows.h"

@@ -14,6 +14,8 @@
 //       first node of every level, nodes of every level;
 //       ids per level, pointers per level but the last, values, segments of the bins (runs 1)
 // Nodes are counted in the tree, not in the part; a part may begin and end inside any node.
+#undef PD_LEAST_GROUPS
+#define PD_LEAST_GROUPS , 2  // CUDA: no spills (prelude_cuda.h)
 #define PD_HEAD_MODES 5
 #define PD_HEAD_FIRST (PD_HEAD_MODES + PD_ORDER)
 #define PD_HEAD_NODES (PD_HEAD_FIRST + PD_ORDER)

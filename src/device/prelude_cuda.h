@@ -12,8 +12,11 @@ typedef double real;
 typedef float real;
 #endif
 
+// A text may define PD_LEAST_GROUPS anew as ", 2": groups that a multiprocessor has at once. ptxas squeezes some kernels
+// into 64 registers and spills the rest unless it is told that two groups, so 128 registers, will do.
+#define PD_LEAST_GROUPS
 #ifdef PD_ITEMS_0
-#define PD_KERNEL extern "C" __global__ __launch_bounds__((PD_ITEMS_0) * (PD_ITEMS_1))
+#define PD_KERNEL extern "C" __global__ __launch_bounds__((PD_ITEMS_0) * (PD_ITEMS_1)PD_LEAST_GROUPS)
 #else
 #define PD_KERNEL extern "C" __global__
 #endif

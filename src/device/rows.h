@@ -14,7 +14,8 @@
 #define PD_SEAMS PD_SEAMS_ATOMIC
 #endif
 #ifndef PD_FAULT
-#define PD_FAULT 0  // planted by tests: 1 no barrier, 2 no atomic addition, 3 beyond the output, 4 beyond local memory
+#define PD_FAULT 0  // planted by tests: 1 no barrier, 2 no atomic addition, 3 beyond the output, 4 beyond local memory,
+                    // 5 not written
 #endif
 
 #define PD_PARAMETERS                                                                               \
@@ -105,7 +106,9 @@ PD_FUNCTION void pd_finish_rows(const pd_rows* r, PD_IN_LOCAL real* sums, PD_IN_
   const u32 worker = pd_local_id(1);
   const u64 chunk = pd_group_id(0);
   sums[2 * worker * PD_ITEMS_0 + lane] = r->rows > 1 ? r->first_sum : r->sum;
+#if PD_FAULT != 5
   sums[(2 * worker + 1) * PD_ITEMS_0 + lane] = r->sum;
+#endif
 #if PD_FAULT == 4
   sums[(2 * worker + 2) * PD_ITEMS_0 + lane] = r->sum;
 #endif

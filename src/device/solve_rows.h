@@ -18,49 +18,53 @@
 #endif
 
 #define PD_TILE PD_ITEMS_0
-#define PD_DENSE_DEPTH 4  // rows of a work-item: a number of W is read once for so many
+#define PD_DENSE_DEPTH 2  // rows of a work-item: a number of W is read once for so many; with 4, registers spill
 #define PD_DENSE_ROWS (PD_DENSE_DEPTH * PD_TILE)
 
 #define PD_DENSE_PARAMETERS                                                                         \
   PD_GLOBAL const u8 *PD_RESTRICT slot, PD_GLOBAL const u64 *PD_RESTRICT head,                      \
       PD_GLOBAL const real *PD_RESTRICT factors, PD_GLOBAL real *PD_RESTRICT out, PD_GLOBAL real *PD_RESTRICT seams
 
+// Of the rows first, first + PD_TILE, .., which a work-item has: how many lie before `end`.
+PD_FUNCTION int pd_rows_before(u64 first, u64 end) {
+  const u64 rows = first < end ? (end - first + PD_TILE - 1) / PD_TILE : 0;
+  return rows < PD_DENSE_DEPTH ? (int)rows : PD_DENSE_DEPTH;
+}
+
 // Groups in the first direction take PD_DENSE_ROWS rows, in the second a tile of columns.
 PD_KERNEL void solve_rows(PD_DENSE_PARAMETERS) {
   PD_LOCAL(real, left, PD_DENSE_ROWS * PD_TILE);
   PD_LOCAL(real, right, PD_TILE * PD_TILE);
-  const u64 rows = head[0];
   const u64 stride = head[1];
   const u32 lane = pd_local_id(0);
   const u32 worker = pd_local_id(1);
   const u64 first = pd_group_id(0) * PD_DENSE_ROWS + worker;
   const u64 column = pd_group_id(1) * PD_TILE + lane;
-  PD_GLOBAL const real* solution = (PD_GLOBAL const real*)slot;
+  const int mine = pd_rows_before(first, head[0]);
+  PD_GLOBAL const real* v = factors + first * stride + lane;
+  PD_GLOBAL const real* w = (PD_GLOBAL const real*)slot + worker * stride + column;
   PD_ARRAY(real, sums, PD_DENSE_DEPTH);
   PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j) sums[j] = (real)0;
   for (u64 k = 0; k < stride; k += PD_TILE) {
-    PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j) {
-      const u64 row = first + (u64)j * PD_TILE;
-      left[(j * PD_TILE + worker) * PD_TILE + lane] =
-          row < rows && k + lane < stride ? factors[row * stride + k + lane] : (real)0;
-    }
-    right[worker * PD_TILE + lane] =
-        k + worker < stride && column < stride ? solution[(k + worker) * stride + column] : (real)0;
+    PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j)
+        left[(j * PD_TILE + worker) * PD_TILE + lane] = j < mine && k + lane < stride ? v[j * PD_TILE * stride] : (real)0;
+    right[worker * PD_TILE + lane] = k + worker < stride && column < stride ? *w : (real)0;
+    v += PD_TILE;
+    w += PD_TILE * stride;
 #if PD_FAULT != 1
     PD_BARRIER();
 #endif
-    for (u32 r = 0; r < PD_TILE; ++r) {
-      const real w = right[r * PD_TILE + lane];
+    const u32 inner = stride - k < PD_TILE ? (u32)(stride - k) : PD_TILE;
+    for (u32 r = 0; r < inner; ++r) {
+      const real x = right[r * PD_TILE + lane];
       PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j)
-          sums[j] = pd_fma(left[(j * PD_TILE + worker) * PD_TILE + r], w, sums[j]);
+          sums[j] = pd_fma(left[(j * PD_TILE + worker) * PD_TILE + r], x, sums[j]);
     }
     PD_BARRIER();
   }
-  PD_GLOBAL real* a = out + head[2] * stride;
-  PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j) {
-    const u64 row = first + (u64)j * PD_TILE;
-    if (row < rows && column < stride) a[row * stride + column] = sums[j];
-  }
+  PD_GLOBAL real* a = out + (head[2] + first) * stride + column;
+  PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j)
+      if (j < mine && column < stride) a[j * PD_TILE * stride] = sums[j];
   (void)seams;
 }
 
@@ -99,19 +103,22 @@ PD_KERNEL void gram_rows(PD_DENSE_PARAMETERS) {
   pd_long_sum gram = {(real)0, (real)0};
   pd_long_sum inner = {(real)0, (real)0};  // of column p_column, over rows that this worker loads
   for (u64 first = pd_group_id(1) * head[3]; first < row_end; first += PD_DENSE_ROWS) {
+    const int mine = pd_rows_before(first + worker, row_end);
+    const u64 begin = (first + worker) * stride;
     real part = (real)0;
     PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j) {
-      const u32 at = (j * PD_TILE + worker) * PD_TILE + lane;
-      const u64 row = first + (u64)j * PD_TILE + worker;
-      const real x = row < row_end && p_column < stride ? a[row * stride + p_column] : (real)0;
-      left[at] = x;
-      right[at] = row < row_end && q_column < stride ? a[row * stride + q_column] : (real)0;
-      if (p == q && row < row_end && p_column < stride) part = pd_fma(factors[row * stride + p_column], x, part);
+      const u32 to = (j * PD_TILE + worker) * PD_TILE + lane;
+      const u64 from = begin + j * PD_TILE * stride;
+      const real x = j < mine && p_column < stride ? a[from + p_column] : (real)0;
+      left[to] = x;
+      right[to] = j < mine && q_column < stride ? a[from + q_column] : (real)0;
+      if (p == q && j < mine && p_column < stride) part = pd_fma(factors[from + p_column], x, part);
     }
     pd_add_long(&inner, part);
     PD_BARRIER();
     part = (real)0;
-    for (u32 i = 0; i < PD_DENSE_ROWS; ++i) part = pd_fma(left[i * PD_TILE + worker], right[i * PD_TILE + lane], part);
+    const u32 rows = row_end - first < PD_DENSE_ROWS ? (u32)(row_end - first) : PD_DENSE_ROWS;
+    for (u32 i = 0; i < rows; ++i) part = pd_fma(left[i * PD_TILE + worker], right[i * PD_TILE + lane], part);
     pd_add_long(&gram, part);
     PD_BARRIER();
   }
@@ -129,17 +136,15 @@ PD_KERNEL void gram_rows(PD_DENSE_PARAMETERS) {
 
 // Groups as in solve_rows.
 PD_KERNEL void scale_columns(PD_DENSE_PARAMETERS) {
-  const u64 rows = head[0];
   const u64 stride = head[1];
   const u64 first = pd_group_id(0) * PD_DENSE_ROWS + pd_local_id(1);
   const u64 column = pd_group_id(1) * PD_TILE + pd_local_id(0);
-  PD_GLOBAL real* a = out + head[2] * stride;
+  const int mine = pd_rows_before(first, head[0]);
+  PD_GLOBAL real* a = out + (head[2] + first) * stride + column;
   if (column < stride) {
     const real scale = ((PD_GLOBAL const real*)slot)[column];
-    PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j) {
-      const u64 row = first + (u64)j * PD_TILE;
-      if (row < rows) a[row * stride + column] *= scale;
-    }
+    PD_UNROLL for (int j = 0; j < PD_DENSE_DEPTH; ++j)
+        if (j < mine) a[j * PD_TILE * stride] *= scale;
   }
   (void)factors;
   (void)seams;

@@ -74,7 +74,7 @@ int expect_equal_fits(const CooTensor& x, std::string_view format, CpAlsOptions 
   if (!t) return 0;
   o.dense = "auto";
   const CpAlsResult want = cp_als(*t, o, processor());
-  EXPECT_EQ(want.dense, std::vector<std::string_view>(x.dims.size(), "host"));
+  EXPECT_EQ(std::ranges::count(want.dense, "device"), 0);
   int runs = 0;
   for (const std::string& way : ways) {
     o.dense = way;
@@ -193,8 +193,9 @@ TEST(DeviceCpAls, SameBitsWhereTheyArePromised) {
     for (std::size_t m = 0; m < x.dims.size(); ++m)
       EXPECT_EQ(first.model.factors[m].values, again.model.factors[m].values) << way;
     // PoCL is no GPU: what is not measured is on the host.
-    if (std::string_view(way) == "auto" && !context.devices[0]->facts().is_gpu)
+    if (std::string_view(way) == "auto" && !context.devices[0]->facts().is_gpu) {
       EXPECT_EQ(first.dense, std::vector<std::string_view>(x.dims.size(), "host"));
+    }
   }
 }
 
@@ -317,9 +318,9 @@ void check_dense_rows(const Context& context, std::uint64_t length, std::uint64_
   const double unit = std::numeric_limits<T>::epsilon();
   std::uint64_t zero_rows = 0;
   std::uint64_t wrong = 0;
-  std::vector<double> gram(rank * rank);
-  std::vector<double> size(rank * rank);  // the sum of magnitudes: what rounding is measured by
-  std::vector<double> inner(rank);
+  std::vector<long double> gram(rank * rank);  // better than what is compared with it
+  std::vector<double> size(rank * rank);       // the sum of magnitudes: what rounding is measured by
+  std::vector<long double> inner(rank);
   std::vector<double> inner_size(rank);
   for (std::uint64_t i = 0; i < length; ++i) {
     bool zero = true;
@@ -350,9 +351,10 @@ void check_dense_rows(const Context& context, std::uint64_t length, std::uint64_
   EXPECT_EQ(zero_rows, length / 3);
   // A block of rows is added up in T, blocks with what was lost: the error does not grow with the length.
   for (std::uint64_t r = 0; r < rank; ++r) {
-    EXPECT_NEAR(sums.inner[r], inner[r], 32 * unit * inner_size[r]);
+    EXPECT_NEAR(sums.inner[r], static_cast<double>(inner[r]), 32 * unit * inner_size[r]);
     for (std::uint64_t s = 0; s < rank; ++s)
-      ASSERT_NEAR(sums.gram[r * rank + s], gram[r * rank + s], 32 * unit * size[r * rank + s]) << r << ", " << s;
+      ASSERT_NEAR(sums.gram[r * rank + s], static_cast<double>(gram[r * rank + s]), 32 * unit * size[r * rank + s])
+          << r << ", " << s;
   }
   std::vector<double> scale(rank);
   for (std::uint64_t r = 0; r < rank; ++r) scale[r] = static_cast<double>(r % 4) / 2;

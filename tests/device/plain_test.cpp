@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "device/device_cases.hpp"
+#include "device/forwarding_device.hpp"
 #include "device/plain_device.hpp"
 
 namespace polyad {
@@ -42,6 +43,38 @@ TEST(PlainDoor, DeterministicVariantsAreExact) {
   EXPECT_GT(count.runs, 20);
 }
 
+/// Counts what goes to the device.
+class CountingDevice final : public test::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  [[nodiscard]] std::unique_ptr<gpu::Queue> make_queue() override {
+    return std::make_unique<CountingQueue>(ForwardingDevice::make_queue(), log_);
+  }
+  /// Copies of arrays and of factors since the last call.
+  [[nodiscard]] std::pair<std::ptrdiff_t, std::ptrdiff_t> copies() {
+    const std::pair<std::ptrdiff_t, std::ptrdiff_t> n = {std::ranges::count(log_, "copy in"),
+                                                         std::ranges::count(log_, "factor in")};
+    log_.clear();
+    return n;
+  }
+
+ private:
+  class CountingQueue final : public test::ForwardingQueue {
+   public:
+    CountingQueue(std::unique_ptr<gpu::Queue> to, std::vector<std::string>& log)
+        : ForwardingQueue(std::move(to)), log_(log) {}
+    gpu::Event write(const gpu::View& to, std::span<const std::byte> from, std::span<const gpu::Event> after,
+                     std::string_view label) override {
+      log_.emplace_back(label);
+      return ForwardingQueue::write(to, from, after, label);
+    }
+
+   private:
+    std::vector<std::string>& log_;
+  };
+  std::vector<std::string> log_;
+};
+
 TEST(PlainDoor, PartsPassThroughSlots) {
   Count count;
   for (const char* name : {"one giant slice", "power law", "order 4"}) {
@@ -53,6 +86,8 @@ TEST(PlainDoor, PartsPassThroughSlots) {
     options.memory_bytes = rows * 4 * sizeof(float) + x.bytes() * 7 / 10 + 30000;  // two thirds of the coordinates
     for (const bool deterministic : {false, true}) {
       Context context = plain_context(options);
+      auto device = std::make_shared<CountingDevice>(context.devices[0]);
+      context.devices = {device};
       context.deterministic = deterministic;
       const std::vector<oracle::Dense> dense = device_cases::whole_number_factors(x.dims, 3);
       const std::vector<FactorMatrix<float>> factors = device_cases::as_factors<float>(dense);
@@ -67,6 +102,9 @@ TEST(PlainDoor, PartsPassThroughSlots) {
           for (std::uint64_t r = 0; r < 3; ++r) wrong += static_cast<double>(out(i, r)) != want(i, r);
         EXPECT_EQ(wrong, 0U) << kernel.name << ", mode " << mode + 1;
         ++count.runs;
+        if (t.bytes() > options.memory_bytes) {
+          EXPECT_GT(device->copies().first, 0) << kernel.name << " kept a tensor larger than the device";
+        }
       });
     }
   }
@@ -122,59 +160,6 @@ TEST(PlainDoor, SaysWhatDoesNotFit) {
     }
   }
 }
-
-/// Counts what goes to the device.
-class CountingQueue final : public gpu::Queue {
- public:
-  CountingQueue(std::unique_ptr<gpu::Queue> to, std::vector<std::string>& log) : to_(std::move(to)), log_(log) {}
-  gpu::Event write(const gpu::View& to, std::span<const std::byte> from, std::span<const gpu::Event> after,
-                   std::string_view label) override {
-    log_.emplace_back(label);
-    return to_->write(to, from, after, label);
-  }
-  gpu::Event read(std::span<std::byte> to, const gpu::View& from, std::span<const gpu::Event> after,
-                  std::string_view label) override {
-    return to_->read(to, from, after, label);
-  }
-  gpu::Event clear(const gpu::View& to, std::uint64_t bytes, std::span<const gpu::Event> after) override {
-    return to_->clear(to, bytes, after);
-  }
-  gpu::Event launch(gpu::Kernel& kernel, const gpu::Grid& grid, std::span<const gpu::Argument> arguments,
-                    std::span<const gpu::Event> after, std::string_view label) override {
-    return to_->launch(kernel, grid, arguments, after, label);
-  }
-  void flush() override { to_->flush(); }
-  void finish() override { to_->finish(); }
-
- private:
-  std::unique_ptr<gpu::Queue> to_;
-  std::vector<std::string>& log_;
-};
-
-class CountingDevice final : public gpu::Device {
- public:
-  explicit CountingDevice(gpu::DevicePtr to) : to_(std::move(to)) {}
-  [[nodiscard]] const gpu::Facts& facts() const override { return to_->facts(); }
-  [[nodiscard]] gpu::MemoryPtr allocate(std::uint64_t bytes) override { return to_->allocate(bytes); }
-  [[nodiscard]] std::unique_ptr<gpu::PinnedMemory> pin(std::uint64_t bytes) override { return to_->pin(bytes); }
-  [[nodiscard]] std::unique_ptr<gpu::Queue> make_queue() override {
-    return std::make_unique<CountingQueue>(to_->make_queue(), log);
-  }
-  [[nodiscard]] gpu::KernelPtr kernel(std::string_view unit, std::string_view function,
-                                      std::span<const gpu::Define> defines) override {
-    return to_->kernel(unit, function, defines);
-  }
-  [[nodiscard]] std::pair<std::ptrdiff_t, std::ptrdiff_t> copies() {
-    const std::pair<std::ptrdiff_t, std::ptrdiff_t> n = {std::ranges::count(log, "copy in"),
-                                                         std::ranges::count(log, "factor in")};
-    log.clear();
-    return n;
-  }
-  std::vector<std::string> log;
-
- private:
-  gpu::DevicePtr to_;
-};
 
 TEST(PlainDoor, WhatDidNotChangeIsNotCopiedAgain) {
   Context context;

@@ -9,19 +9,19 @@ namespace polyad::gpu {
 
 namespace {
 
-constexpr std::uint64_t depth = 4;  // PD_DENSE_DEPTH
+constexpr std::uint64_t depth = 2;  // PD_DENSE_DEPTH
 constexpr const char* numbers_room = "the solution";
 constexpr const char* sums_room = "sums over rows";
-/// Most chunks of rows: enough groups for large devices at small ranks.
-constexpr std::uint64_t most_chunks = 256;
+/// Enough groups for large devices at small ranks.
+constexpr std::uint64_t enough_chunks = 256;
 /// Partial sums beyond so many bytes would take longer to copy than they save.
 constexpr std::uint64_t most_sum_bytes = std::uint64_t{1} << 22U;
 
-/// A square group, no wider than a row.
+/// A square group, no wider than a row, but of 64 work-items where the device has as many: fewer leave it idle.
 std::uint64_t tile_of(std::uint64_t stride, const Facts& facts) {
   std::uint64_t tile = 1;
   const std::uint64_t most = std::clamp<std::uint32_t>(facts.largest_group, 1, 256);
-  while (4 * tile * tile <= most && tile < stride) tile *= 2;
+  while (4 * tile * tile <= most && tile < std::max<std::uint64_t>(stride, 8)) tile *= 2;
   return tile;
 }
 
@@ -34,11 +34,15 @@ DenseRows<T>::DenseRows(Workspace& workspace, const Context& context, std::span<
       state_(*states_of(workspace, context).all.at(0)),
       mode_(mode),
       rows_(dims[static_cast<std::size_t>(mode)]),
+      longest_(*std::ranges::max_element(dims)),
       rank_(rank),
       stride_(padded_columns(rank)),
       tile_(tile_of(stride_, state_.facts())) {
-  for (int m = 0; m < mode; ++m) first_row_ += dims[static_cast<std::size_t>(m)];
-  head_ = {rows_, stride_, first_row_, chunks().rows};
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    if (m == static_cast<std::size_t>(mode)) first_row_ = all_rows_;
+    all_rows_ += dims[m];
+  }
+  head_ = {rows_, stride_, first_row_, chunk_rows()};
 }
 
 template <class T>
@@ -47,19 +51,28 @@ std::uint64_t DenseRows<T>::block() const {
 }
 
 template <class T>
-typename DenseRows<T>::Chunks DenseRows<T>::chunks() const {
-  const std::uint64_t most =
-      std::clamp<std::uint64_t>(most_sum_bytes / (numbers_of_chunk() * sizeof(T)), 1, most_chunks);
-  Chunks c;
-  c.rows = std::max<std::uint64_t>(1, (rows_ + most * block() - 1) / (most * block())) * block();
-  c.count = (rows_ + c.rows - 1) / c.rows;
-  return c;
+std::uint64_t DenseRows<T>::most_chunks() const {
+  return std::clamp<std::uint64_t>(most_sum_bytes / (numbers_of_chunk() * sizeof(T)), 1, enough_chunks);
+}
+
+template <class T>
+std::uint64_t DenseRows<T>::chunk_rows() const {
+  const std::uint64_t blocks = (rows_ + block() - 1) / block();
+  return std::max<std::uint64_t>(1, (blocks + most_chunks() - 1) / most_chunks()) * block();
 }
 
 template <class T>
 bool DenseRows<T>::reserve() {
-  return state_.try_room(numbers_room, slot_alignment + stride_ * stride_ * sizeof(T)) &&
-         state_.try_room(sums_room, chunks().count * numbers_of_chunk() * sizeof(T));
+  const std::uint64_t numbers = slot_alignment + stride_ * stride_ * sizeof(T);
+  const std::uint64_t sums =
+      std::min((longest_ + block() - 1) / block(), most_chunks()) * numbers_of_chunk() * sizeof(T);
+  const std::uint64_t others = (all_rows_ + longest_) * stride_ * sizeof(T);
+  const std::uint64_t memory = state_.facts().memory_bytes;
+  if (others > memory || 4 * (numbers + sums) > memory - others) return false;
+  if (state_.try_room(numbers_room, numbers) && state_.try_room(sums_room, sums)) return true;
+  state_.drop_room(numbers_room);
+  state_.drop_room(sums_room);
+  return false;
 }
 
 template <class T>
@@ -108,14 +121,13 @@ DenseSums DenseRows<T>::solve(std::span<const double> w, std::uint64_t columns) 
   std::vector<T> rounded(stride_ * stride_);
   for (std::uint64_t r = 0; r < rank_; ++r)
     for (std::uint64_t s = 0; s < rank_; ++s) rounded[r * stride_ + s] = static_cast<T>(w[r * columns + s]);
-  const Chunks c = chunks();
-  std::vector<T> partial(c.count * numbers_of_chunk());
+  std::vector<T> partial(chunks() * numbers_of_chunk());
   const auto side = static_cast<std::uint32_t>(tile_);
   finished([&] {
     const View sums = state_.room(sums_room, partial.size() * sizeof(T));
     put_numbers(rounded);
     run("solve_rows", {{(rows_ + block() - 1) / block(), tiles()}, {side, side}});
-    run("gram_rows", {{pairs(), c.count}, {side, side}});
+    run("gram_rows", {{pairs(), chunks()}, {side, side}});
     state_.compute().read(std::as_writable_bytes(std::span(partial)), sums, {}, "sums out");
   });
   return add_up(partial);

@@ -44,8 +44,9 @@ class DenseRows {
   DenseRows(Workspace& workspace, const Context& context, std::span<const std::uint64_t> dims, int mode,
             std::uint64_t rank);
 
-  /// Takes the memory that solve needs; false when the device has no room. To be called before the MTTKRP, so that a
-  /// tensor that passes through the device leaves it free.
+  /// Takes the memory that solve needs, in any mode; false when that is more than a quarter of what the factors and the
+  /// output leave: the tensor needs room as well. To be called before the MTTKRP, so that a tensor that passes through
+  /// the device leaves it free.
   [[nodiscard]] bool reserve();
   /// A = V * W becomes the factor of the mode on the device. \param columns of W in memory, row by row
   [[nodiscard]] DenseSums solve(std::span<const double> w, std::uint64_t columns);
@@ -62,16 +63,14 @@ class DenseRows {
   void set_current();
 
  private:
-  /// Where work-groups cut the rows: a function of the shape alone.
-  struct Chunks {
-    std::uint64_t rows = 0;
-    std::uint64_t count = 0;
-  };
   [[nodiscard]] std::uint64_t block() const;
   [[nodiscard]] std::uint64_t tiles() const { return (stride_ + tile_ - 1) / tile_; }
   [[nodiscard]] std::uint64_t pairs() const { return tiles() * (tiles() + 1) / 2; }
   [[nodiscard]] std::uint64_t numbers_of_chunk() const { return 2 * tile_ * tile_ * (pairs() + tiles()); }
-  [[nodiscard]] Chunks chunks() const;
+  /// Chunks of rows, where work-groups cut them: a function of the shape and of `tile_` alone.
+  [[nodiscard]] std::uint64_t most_chunks() const;
+  [[nodiscard]] std::uint64_t chunk_rows() const;
+  [[nodiscard]] std::uint64_t chunks() const { return (rows_ + chunk_rows() - 1) / chunk_rows(); }
   [[nodiscard]] View factors() { return state_.room("the factors", 0); }
   [[nodiscard]] View factor() { return {factors().memory, first_row_ * stride_ * sizeof(T)}; }
   [[nodiscard]] View output() { return state_.room("the output", 0); }
@@ -87,6 +86,8 @@ class DenseRows {
   int mode_;
   std::uint64_t rows_;
   std::uint64_t first_row_ = 0;
+  std::uint64_t all_rows_ = 0;
+  std::uint64_t longest_;  // mode
   std::uint64_t rank_;
   std::uint64_t stride_;
   std::uint64_t tile_;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <polyad/polyad.hpp>
 
-#include "kernels/ttv/fibre_sums.hpp"
 #include "kernels/gpu/pipeline_model.hpp"
+#include "kernels/ttv/fibre_sums.hpp"
 #include "matrix/cases.hpp"
 #include "oracle/kernel_oracle.hpp"
 #include "unit/formats/example_a.hpp"
@@ -207,6 +207,65 @@ TEST(Pipeline, IsNeverSlowerAndFollowsTheFormula) {
     for (const CollectionTimes& c : t) longest += c.compute;
     EXPECT_GE(pipelined_time(t), longest);
   }
+}
+
+TEST(Pipeline, SchedulesAreBetweenTheLongestStepAndTheCommonBeat) {
+  cases::Dice dice(3);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<CollectionTimes> t(1 + dice.below(20));
+    CollectionTimes sums;
+    for (CollectionTimes& c : t) {
+      c = {static_cast<double>(dice.below(100)), static_cast<double>(dice.below(100)),
+           static_cast<double>(dice.below(100))};
+      sums.copy_in += c.copy_in;
+      sums.compute += c.compute;
+      sums.copy_out += c.copy_out;
+    }
+    EXPECT_EQ(scheduled_time(t, 1), synchronous_time(t));
+    for (int q = 2; q <= 5; ++q) EXPECT_LE(scheduled_time(t, q), scheduled_time(t, q - 1));
+    EXPECT_LE(scheduled_time(t, 3), synchronous_time(t));
+    EXPECT_GE(scheduled_time(t, 5), std::max({sums.copy_in, sums.compute, sums.copy_out}));
+    const int best = best_queues(t, 5);
+    EXPECT_GE(best, 3);
+    EXPECT_LE(best, 5);
+  }
+  EXPECT_EQ(best_queues(std::vector<CollectionTimes>(9, {1, 1, 1}), 5), 3);  // of one size: three steps, three queues
+  EXPECT_EQ(best_queues(std::vector<CollectionTimes>(9, {1, 1, 1}), 2), 2);  // memory for two
+  // A long copy in behind short ones: with more under way it begins earlier.
+  const std::vector<CollectionTimes> uneven = {{1, 9, 9}, {1, 1, 1}, {1, 1, 1}, {30, 1, 1}, {1, 1, 1}};
+  EXPECT_GT(best_queues(uneven, 5), 3);
+}
+
+TEST(Pipeline, RatesExplainWhatWasMeasured) {
+  const CollectionSize small = {1000, 100, 50};
+  const CollectionSize large = {5000, 500, 250};
+  const StepRates wanted = {{2, 0.5}, {1, 0.25}, {4, 0.125}};
+  const StepRates found = rates_from(small, wanted.of(small), large, wanted.of(large));
+  EXPECT_DOUBLE_EQ(found.copy_in.begin, 2);
+  EXPECT_DOUBLE_EQ(found.copy_in.slope, 0.5);
+  EXPECT_DOUBLE_EQ(found.compute.slope, 0.25);
+  EXPECT_DOUBLE_EQ(found.copy_out.of(80), 14);
+  const StepRate noisy = rate_through(100, 5, 200, 3);  // the larger one was faster
+  EXPECT_EQ(noisy.slope, 0);
+  EXPECT_EQ(noisy.begin, 5);
+}
+
+/// k collections of one size: more until beginning them costs more than the overlap gives; as many as memory asks for.
+TEST(Pipeline, CutsAsTheModelSays) {
+  const CollectionSize whole = {1e9, 1e8, 1e8};
+  const StepRates rates = {{1e-5, 1e-10}, {1e-5, 1e-9}, {1e-5, 1e-10}};
+  const auto tp = [&](std::uint64_t k) {
+    const auto n = static_cast<double>(k);
+    return pipelined_time(
+        std::vector<CollectionTimes>(k, rates.of({whole.in_bytes / n, whole.nnz / n, whole.out_bytes / n})));
+  };
+  const std::uint64_t best = best_collections(rates, whole, 1e12);
+  EXPECT_GT(best, 20U);
+  EXPECT_LT(best, 500U);
+  for (const std::uint64_t other : {1, 4, 16, 1000, 4000}) EXPECT_LE(tp(best), tp(other)) << other;
+  const StepRates slow_start = {{10, 1e-10}, {10, 1e-9}, {10, 1e-10}};
+  EXPECT_EQ(best_collections(slow_start, whole, 1e12), 1U);
+  EXPECT_EQ(best_collections(slow_start, whole, 1.1e8), 10U);  // memory
 }
 
 }  // namespace
