@@ -15,12 +15,12 @@ PD_KERNEL void ttv_cfb(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u64
   const u64 first = head[1];
   const u64 last = head[2];
   const u64 fibre = pd_group_id(0) * PD_ITEMS_0 + pd_local_id(0);
-  if (fibre < head[0]) {
-    const u64 begin = begins[fibre];
-    const u64 end = begins[fibre + 1];
-    const u64 stop = (end < last ? end : last) - first;
+  const u64 fibres = head[0];
+  if (fibre < fibres) {
+    // Only the first fibre can have begun before the part, and only the last one go on after it.
+    const u64 stop = (fibre + 1 == fibres ? last : (u64)begins[fibre + 1]) - first;
     real sum = (real)0;
-    for (u64 k = (begin > first ? begin : first) - first; k < stop; ++k)
+    for (u64 k = fibre == 0 ? 0 : begins[fibre] - first; k < stop; ++k)
       sum = pd_fma(values[k], factors[indices[k]], sum);
     out[fibre] = sum;
   }

@@ -18,22 +18,20 @@ PD_KERNEL void ttv_hocfs_csr(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL con
   PD_GLOBAL const PD_OFFSET* begins = (PD_GLOBAL const PD_OFFSET*)(slot + head[6]);  // [fibres + 1]
   PD_GLOBAL const PD_INDEX* indices = (PD_GLOBAL const PD_INDEX*)(slot + head[7]);
   PD_GLOBAL const real* values = (PD_GLOBAL const real*)(slot + head[8]);
+  const u64 slices = head[0];
   const u64 first_fibre = head[1];
+  const u64 fibres = head[2] - first_fibre;
   const u64 first = head[3];
-  const u64 last = head[4];
   const u64 slice = pd_group_id(0) * PD_ITEMS_1 + pd_local_id(1);
-  if (slice < head[0]) {
-    const u64 slice_begin = slice_begins[slice];
-    const u64 slice_end = slice_begins[slice + 1];
-    const u64 stop = (slice_end < head[2] ? slice_end : head[2]) - first_fibre;
-    u64 fibre = (slice_begin > first_fibre ? slice_begin : first_fibre) - first_fibre;
+  if (slice < slices) {
+    // Only the first slice or fibre can have begun before the part, and only the last one go on after it.
+    const u64 stop = slice + 1 == slices ? fibres : slice_begins[slice + 1] - first_fibre;
+    u64 fibre = slice == 0 ? 0 : slice_begins[slice] - first_fibre;
     fibre += pd_group_id(1) * PD_ITEMS_0 + pd_local_id(0);
     for (; fibre < stop; fibre += pd_group_count(1) * PD_ITEMS_0) {
-      const u64 begin = begins[fibre];
-      const u64 end = begins[fibre + 1];
-      const u64 k_end = (end < last ? end : last) - first;
+      const u64 end = (fibre + 1 == fibres ? head[4] : (u64)begins[fibre + 1]) - first;
       real sum = (real)0;
-      for (u64 k = (begin > first ? begin : first) - first; k < k_end; ++k)
+      for (u64 k = fibre == 0 ? 0 : begins[fibre] - first; k < end; ++k)
         sum = pd_fma(values[k], factors[indices[k]], sum);
       out[fibre] = sum;
     }
@@ -52,15 +50,16 @@ PD_KERNEL void ttv_hocfs_ell(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL con
   const u64 first_fibre = head[1];
   const u64 first = head[3];
   const u64 last = head[4];
+  const u64 slices = head[0];
   const u64 slice = pd_group_id(0) * PD_ITEMS_1 + pd_local_id(1);
-  if (slice < head[0]) {
+  if (slice < slices) {
     const u64 slice_begin = slice_begins[slice];
     const u64 slice_end = slice_begins[slice + 1];
     const u64 element_begin = begins[slice];
     const u64 rows = slice_end - slice_begin;
     const u64 length = rows == 0 ? 0 : (begins[slice + 1] - element_begin) / rows;
-    const u64 stop = slice_end < head[2] ? slice_end : head[2];
-    u64 fibre = slice_begin > first_fibre ? slice_begin : first_fibre;
+    const u64 stop = slice + 1 == slices ? head[2] : slice_end;
+    u64 fibre = slice == 0 ? first_fibre : slice_begin;
     fibre += pd_group_id(1) * PD_ITEMS_0 + pd_local_id(0);
     for (; fibre < stop; fibre += pd_group_count(1) * PD_ITEMS_0) {
       const u64 row = fibre - slice_begin;

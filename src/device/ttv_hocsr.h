@@ -14,13 +14,13 @@ PD_KERNEL void ttv_hocsr(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u
   const u64 first = head[1];
   const u64 last = head[2];
   const u64 row = pd_group_id(0) * PD_ITEMS_0 + pd_local_id(0);
-  if (row < head[0]) {
-    u64 k = begins[row];
-    u64 end = begins[row + 1];
+  const u64 rows = head[0];
+  if (row < rows) {
+    // Only the first row can have begun before the part, and only the last one go on after it.
+    const u64 stop = (row + 1 == rows ? last : (u64)begins[row + 1]) - first;
     real sum = (real)0;
-    if (k < first) k = first;
-    if (end > last) end = last;
-    for (; k < end; ++k) sum = pd_fma(values[k - first], factors[indices[k - first]], sum);
+    for (u64 k = row == 0 ? 0 : begins[row] - first; k < stop; ++k)
+      sum = pd_fma(values[k], factors[indices[k]], sum);
     out[row] = sum;
   }
 }

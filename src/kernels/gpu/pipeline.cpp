@@ -143,6 +143,21 @@ SynchronousTimes Pipeline::run_synchronously(std::span<const Collection> collect
   return times;
 }
 
+std::vector<CollectionTimes> Pipeline::shortest_times(std::span<const Collection> collections) {
+  constexpr int runs = 4;
+  std::vector<CollectionTimes> shortest = run_synchronously(collections).collections;
+  for (int k = 1; k < runs; ++k) {
+    const SynchronousTimes again = run_synchronously(collections);
+    for (std::size_t i = 0; i < shortest.size(); ++i) {
+      CollectionTimes& t = shortest[i];
+      t.copy_in = std::min(t.copy_in, again.collections[i].copy_in);
+      t.compute = std::min(t.compute, again.collections[i].compute);
+      t.copy_out = std::min(t.copy_out, again.collections[i].copy_out);
+    }
+  }
+  return shortest;
+}
+
 void report_pipeline(PipelineReport& report, const StepRates& rates, std::span<const Collection> collections,
                      const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes) {
   std::vector<CollectionTimes> model;

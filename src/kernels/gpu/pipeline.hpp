@@ -74,6 +74,8 @@ class Pipeline {
   /// All of them, one step after the other: the steps are what the model calls t1, t2, t3. Copying to and from pinned
   /// memory is a part of copy in and copy out.
   SynchronousTimes run_synchronously(std::span<const Collection> collections, std::span<const Event> after = {});
+  /// The shortest that each step took in some synchronous runs: what else the machine does is left out.
+  std::vector<CollectionTimes> shortest_times(std::span<const Collection> collections);
 
  private:
   /// A queue and its slot.

@@ -108,12 +108,16 @@ struct StepRates {
 inline constexpr int fewest_queues = 3;
 inline constexpr int most_queues = 5;
 
+/// Collections are not cut smaller for the sake of overlap: short copies do not reach the rate of the bus, and what
+/// beginning a step takes is known only roughly.
+inline constexpr double least_collection_bytes = 1 << 18U;
+
 /// Into how many collections of one size to cut what is left, none larger than `most_bytes` (in and out), so that Tp is
 /// smallest. More collections overlap better, fewer begin less often.
 [[nodiscard]] inline std::uint64_t best_collections(const StepRates& rates, const CollectionSize& whole,
                                                     double most_bytes) {
-  constexpr std::uint64_t most = 4096;
   const double bytes = whole.in_bytes + whole.out_bytes;
+  const auto most = static_cast<std::uint64_t>(std::min(4096.0, bytes / least_collection_bytes));
   auto k = static_cast<std::uint64_t>(std::max(1.0, std::ceil(bytes / std::max(1.0, most_bytes))));
   std::uint64_t best = k;
   double best_time = -1;

@@ -151,7 +151,7 @@ class DeviceTtv {
     return static_cast<std::uint64_t>(1.02 * (all.in_bytes + all.out_bytes) / static_cast<double>(n)) + 8192;
   }
 
-  /// Runs three parts: one that warms up, a small one, a larger one. The rates explain the last two.
+  /// Runs a small part and a larger one; the rates explain what they took.
   void measure(std::uint64_t most) {
     Worker& w = workers_.front();
     const CollectionSize rest = job_.cutter->rest();
@@ -160,7 +160,7 @@ class DeviceTtv {
       return std::min(most, std::clamp(static_cast<std::uint64_t>(all / of), least_part_bytes, fixed_part_bytes));
     };
     const std::size_t first = parts_.size();
-    for (const double of : {128.0, 128.0, 32.0}) next(share(of));
+    for (const double of : {128.0, 32.0}) next(share(of));
     rates_.emplace();
     std::vector<gpu::Collection> collections;
     for (std::size_t k = first; k < parts_.size(); ++k) collections.push_back(collection_of(w, k));
@@ -171,9 +171,8 @@ class DeviceTtv {
       shared_.clear();
       return;
     }
-    const gpu::SynchronousTimes times = pipeline->run_synchronously(collections);
-    if (collections.size() == 3)
-      rates_ = rates_from(collections[1].size(), times.collections[1], collections[2].size(), times.collections[2]);
+    const std::vector<CollectionTimes> times = pipeline->shortest_times(collections);
+    if (collections.size() == 2) rates_ = rates_from(collections[0].size(), times[0], collections[1].size(), times[1]);
   }
 
   static std::uint64_t largest_slot(const Worker& w, std::span<const gpu::Collection> collections) {

@@ -50,12 +50,14 @@ class Run {
     try {
       compute();
     } catch (...) {
-      // Copies may still run from and to memory that goes away now.
+      // Copies may still run from and to memory that goes away now; which of them were made is not known.
       for (const auto& state : states_.all) {
         try {
           state->finish();
         } catch (...) {  // the first failure is the one to tell
         }
+        state->factors = {};
+        state->residents.clear();
       }
       throw;
     }
@@ -256,7 +258,7 @@ class Run {
     }
   }
 
-  /// Runs a small and a larger part on the first device, each after one to warm up; what comes out is not used.
+  /// Runs a small and a larger part on the first device; what comes out is not used.
   /// \param whole how much all parts are
   StepRates measured_rates(std::uint64_t most, CollectionSize& whole) {
     Plan plan;
@@ -276,20 +278,17 @@ class Run {
       std::erase_if(plan.groups, [](const PartGroup& g) { return g.parts.empty(); });
       if (plan.groups.empty()) return {};
       plan.groups.resize(1);
-      std::vector<Part>& parts = plan.groups[0].parts;
-      while (parts.size() < 2) parts.push_back(parts[0]);
-      parts.resize(2);
+      plan.groups[0].parts.resize(1);
       plan.of_device.assign(devices(), {});
-      plan.of_device[0] = {{0, 0}, {0, 1}};
+      plan.of_device[0] = {{0, 0}};
       if (!make_room(plan)) return {};
       DeviceState& state = *states_.all[0];
       const Launches launches(*this, state, plan, 0);
       const std::vector<Collection> collections =
           DeviceState::collections(launches.jobs, factor_rows_, launches.target);
       state.copies().finish();
-      const SynchronousTimes t = state.pipeline->run_synchronously(collections);
-      sizes[k] = collections[1].size();
-      times[k] = t.collections[1];
+      sizes[k] = collections[0].size();
+      times[k] = state.pipeline->shortest_times(collections)[0];
     }
     for (const auto& state : states_.all) {
       state->pipeline.reset();
