@@ -52,6 +52,17 @@ def fits():
     check(r.code == 0 and "device gpu, format hb-csf" in r.out and "rows solved on: " in r.out, "people see it too", r)
 
 
+def from_the_file():
+    """A tensor that neither the memory nor the device may have as a whole stays in its file."""
+    run("generate", "big.ptn", "--dims", "300x400x500", "--nnz", "2M", "--seed", "5")
+    common = ["cpd", "big.ptn", "--rank", "4", "--iters", "3", "--tol", "0", "--threads", "2", "--quiet", "--json", "-"]
+    whole = run(*common, **ROOM)
+    found = run(*common, "--memory", "16M", "--device-memory", "8M", *DEVICE, **ROOM)
+    if check(found.code == 0, "streamed from its file through a device", found):
+        equal(found.json["format"], "stream", "it stays in its file")
+        near(found.json, whole.json, "the same fit")
+
+
 def checkpoints():
     common = [*COMMON, "--deterministic", *DEVICE, "--quiet"]
     for dense in ("device", "auto"):
@@ -83,6 +94,7 @@ def mistakes():
 
 if any(d["backend"] == "opencl" and d["available"] for d in run("list", "devices", "--json", "-", **ROOM).json["devices"]):
     fits()
+    from_the_file()
     checkpoints()
     mistakes()
 else:

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ struct Part {
   std::uint64_t groups = 0;  ///< work-groups in the first direction
   std::uint64_t nnz = 0;
   std::uint64_t chunks = 0;  ///< pairs of side rows that the deterministic variant writes; 0 when it needs none
+  /// Called after the arrays were copied from where they lie: memory that is only lent can be given back. May be empty.
+  std::function<void()> copied = nullptr;
 
   /// Bytes of a slot that holds it.
   [[nodiscard]] std::uint64_t bytes() const {

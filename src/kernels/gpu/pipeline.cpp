@@ -80,6 +80,7 @@ void Pipeline::begin(Lane& lane, const Collection& c, std::span<const Event> com
     if (!array.empty()) std::memcpy(pinned + at, array.data(), array.size());
     at += round_up(array.size(), slot_alignment);
   }
+  if (c.part->copied) c.part->copied();
   const std::vector<std::uint64_t> head = head_of(*c.part, c.factor_begins);
   std::memcpy(pinned + layout.head, head.data(), head.size() * sizeof(std::uint64_t));
   std::memcpy(pinned + layout.second_head, c.second_head.data(), c.second_head.size() * sizeof(std::uint64_t));

@@ -107,6 +107,9 @@ void DeviceState::fill(Slot& slot, const Part& part, std::span<const std::uint64
     at += aligned(a.size());
   }
   copies_->flush();
+  if (!part.copied) return;
+  slot.written->wait();
+  part.copied();
 }
 
 namespace {
