@@ -218,6 +218,8 @@ class Measurement {
         sum += t;
         if (round == 0) {
           r.modes[k] = {report_.modes[k], std::string(choice.name), choice.why, {}};
+          if (!context_.devices.empty() && options_.operation == "mttkrp")
+            r.modes[k].balance = mttkrp_balance(built.of(k), report_.modes[k], choice.name);
         } else {
           seconds[k].push_back(t);
         }

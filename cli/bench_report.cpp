@@ -95,6 +95,9 @@ Json describe(const BenchReport& r) {
       Json row = {{"format", f.format}, {"kernel", m.kernel}, {"mode", m.mode + 1}, {"seconds", describe(m.seconds)}};
       speed(row, m.seconds.min, 1);
       row["why"] = m.why;
+      for (const GroupBalance& b : m.balance)
+        row["groups"].push_back(
+            {{"groups", b.groups}, {"heaviest", b.heaviest}, {"mean", b.mean}, {"ratio", b.ratio()}});
       rows.push_back(std::move(row));
     }
     Json row = {{"format", f.format}, {"mode", "all"}, {"seconds", describe(f.sweep)}};
@@ -112,6 +115,25 @@ Json describe(const BenchReport& r) {
           {"stream_gbs", r.stream_gbs ? Json(*r.stream_gbs) : Json()},
           {"results", std::move(rows)}};
 }
+
+namespace {
+
+/// Devices: the nonzeros of the heaviest work-group over the mean, mode by mode; of several kernels the one with most
+/// work-groups.
+void print_balance(const BenchReport& r, std::size_t width, Session& session) {
+  const auto has_balance = [](const FormatResult& f) { return !f.modes.empty() && !f.modes[0].balance.empty(); };
+  if (std::ranges::none_of(r.results, has_balance)) return;
+  session.print("\nnonzeros of the heaviest work-group over the mean\n");
+  for (const FormatResult& f : r.results) {
+    if (!has_balance(f)) continue;
+    session.print("  {:<{}}", f.label(), width);
+    for (const ModeResult& m : f.modes)
+      session.print(" {:>6}", four_digits(std::ranges::max_element(m.balance, {}, &GroupBalance::groups)->ratio()));
+    session.print("\n");
+  }
+}
+
+}  // namespace
 
 void print_table(const BenchReport& r, Session& session) {
   session.print("{}; {}\n", title(r), circumstances(r));
@@ -151,6 +173,7 @@ void print_table(const BenchReport& r, Session& session) {
     for (std::size_t begin = 0; begin < r.modes.size(); begin += columns)
       print_mode_block(r, begin, std::min(r.modes.size(), begin + columns), width, session);
   }
+  print_balance(r, width, session);
   session.print("\n{}\n", r.operation != "ttv"
                               ? "GFLOP: nnz*R*N a mode. GB: nnz*((N*R+3)*value + N*index) bytes a mode, as if caches "
                                 "kept nothing."

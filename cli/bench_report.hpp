@@ -24,6 +24,7 @@ struct ModeResult {
   std::string kernel;
   std::string why;
   Times seconds;
+  std::vector<GroupBalance> balance = {};  ///< of kernels that run on devices
 };
 
 /// One format, perhaps with a kernel that was asked for.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/// \file How long an operation takes whose tensor goes through a device in collections of slices, with and without
-/// overlap, beside what the model says (Yang, Li and Li 2019, section 6.2).
+/// \file How well a device is used: how equal the work of its groups is, and how long an operation takes whose tensor
+/// goes through it in collections of slices, with and without overlap, beside what the model says (Yang, Li and Li
+/// 2019, section 6.2).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "polyad/context.hpp"
 #include "polyad/kernels.hpp"
@@ -35,6 +37,20 @@ struct PipelineReport {
   Rate compute;   ///< per nonzero
   Rate copy_out;  ///< per byte
 };
+
+/// How the nonzeros of a tensor are shared out over the work-groups of a device kernel: a group that has many times the
+/// mean is waited for by all others.
+struct GroupBalance {
+  std::uint64_t groups = 0;
+  std::uint64_t heaviest = 0;  ///< nonzeros of the group that has most
+  double mean = 0;             ///< nonzeros of a group
+  /// 1 is perfect.
+  [[nodiscard]] double ratio() const { return mean > 0 ? static_cast<double>(heaviest) / mean : 1.0; }
+};
+
+/// The balance of a device kernel ('polyad list kernels') for an MTTKRP, from how the tensor is cut; one for each
+/// kernel text that runs (hb-csf has three groups of slices). Error (usage) when the kernel cannot work on the tensor.
+[[nodiscard]] std::vector<GroupBalance> mttkrp_balance(const Tensor& x, int mode, std::string_view kernel);
 
 /// ttv() on the first device of the context, both ways.
 [[nodiscard]] PipelineReport ttv_pipeline(const Tensor& x, int mode, std::span<const double> vector,

@@ -143,22 +143,22 @@ TEST(DeviceRuns, SplittingBalancesTheWork) {
     const Tensor b_csf = build(x, "b-csf");
     const Tensor hb_csf = build(x, "hb-csf");
     for (int mode = 0; mode < x.order(); ++mode) {
-      const std::vector<gpu::Balance> before = gpu::mttkrp_balance(csf, mode, "mttkrp/gpu/csf/root");
-      const std::vector<gpu::Balance> bins = gpu::mttkrp_balance(b_csf, mode, "mttkrp/gpu/b-csf/bins");
-      const std::vector<gpu::Balance> three = gpu::mttkrp_balance(hb_csf, mode, "mttkrp/gpu/hb-csf/three");
+      const std::vector<GroupBalance> before = mttkrp_balance(csf, mode, "mttkrp/gpu/csf/root");
+      const std::vector<GroupBalance> bins = mttkrp_balance(b_csf, mode, "mttkrp/gpu/b-csf/bins");
+      const std::vector<GroupBalance> three = mttkrp_balance(hb_csf, mode, "mttkrp/gpu/hb-csf/three");
       ASSERT_EQ(before.size(), 1U);
       ASSERT_EQ(bins.size(), 1U);
       fmt::print("{}, mode {}: {:.1f} with a group per slice, {:.2f} with bins\n", preset.name, mode + 1,
                  before[0].ratio(), bins[0].ratio());
       EXPECT_LE(bins[0].ratio(), 1.2) << preset.name << ", mode " << mode + 1;
-      for (const gpu::Balance& b : three) {
+      for (const GroupBalance& b : three) {
         // A few groups are no statistics: the last one is as small as it happens to be.
         if (b.groups <= 10) continue;
         EXPECT_LE(b.ratio(), 1.2) << preset.name << ", mode " << mode + 1;
       }
       checked += before[0].ratio() > 10;
     }
-    EXPECT_THROW(static_cast<void>(gpu::mttkrp_balance(csf, 0, "mttkrp/gpu/b-csf/bins")), Error);
+    EXPECT_THROW(static_cast<void>(mttkrp_balance(csf, 0, "mttkrp/gpu/b-csf/bins")), Error);
   }
   EXPECT_GE(checked, 4) << "the tensors are not skewed";
 }

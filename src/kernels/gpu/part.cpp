@@ -16,8 +16,8 @@ std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64
   return head;
 }
 
-Balance balance_of(const PartGroup& group) {
-  Balance b;
+GroupBalance balance_of(const PartGroup& group) {
+  GroupBalance b;
   std::uint64_t nnz = 0;
   for (const Part& p : group.parts) {
     b.groups += p.groups;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "backends/gpu/device.hpp"
+#include "polyad/pipeline.hpp"
 
 namespace polyad::gpu {
 
@@ -67,15 +68,8 @@ struct PartGroup {
 /// The head of a part: its numbers, places of arrays, places of factors.
 [[nodiscard]] std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64_t> factor_rows);
 
-/// Work of the groups of a kernel: how well it is shared out.
-struct Balance {
-  std::uint64_t groups = 0;
-  std::uint64_t heaviest = 0;  ///< nonzeros of the group that has most
-  double mean = 0;             ///< nonzeros of a group
-  /// 1 is perfect.
-  [[nodiscard]] double ratio() const { return mean > 0 ? static_cast<double>(heaviest) / mean : 1.0; }
-};
-[[nodiscard]] Balance balance_of(const PartGroup& group);
+/// How well the work of a kernel is shared out over its groups.
+[[nodiscard]] GroupBalance balance_of(const PartGroup& group);
 
 /// What a cutter is asked for.
 struct CutRequest {

@@ -22,10 +22,6 @@ namespace polyad::gpu {
 /// Nonzeros of a work-group where runs of them are equal: two chunks of F-COO, two bins of B-CSF.
 inline constexpr std::uint64_t group_nonzeros = 1024;
 
-/// How the work of a device kernel of kernels.list is shared out over work-groups, by kernel text. Error when the
-/// kernel cannot work on the tensor.
-[[nodiscard]] std::vector<Balance> mttkrp_balance(const Tensor& x, int mode, std::string_view kernel);
-
 /// Elements [begin, end) of an array as bytes.
 template <class T>
 [[nodiscard]] std::span<const std::byte> bytes_of_range(const T* array, std::uint64_t begin, std::uint64_t end) {
