@@ -63,6 +63,20 @@ def from_the_file():
         near(found.json, whole.json, "the same fit")
 
 
+def balance():
+    """Splitting slices and fibres makes the groups' work equal: bench says so."""
+    run("generate", "skewed.ptn", "--like", "darpa", "--nnz", "200K", "--seed", "3")
+    args = ["bench", "skewed.ptn", "--rank", "8", "--formats", "csf-all,b-csf", "--repeat", "1", "--modes", "1,2", *DEVICE]
+    r = run(*args, "--quiet", "--json", "-", **ROOM)
+    if not check(r.code == 0, "bench on a device", r):
+        return
+    ratios = {(row["format"], row["mode"]): row["groups"][0]["ratio"] for row in r.json["results"] if row["mode"] != "all"}
+    for mode in (1, 2):
+        check(ratios["csf-all", mode] > 10, f"a group per slice, mode {mode}", ratios)
+        check(ratios["b-csf", mode] <= 1.2, f"bins, mode {mode}", ratios)
+    check("heaviest work-group over the mean" in run(*args, **ROOM).out, "people see it too")
+
+
 def checkpoints():
     common = [*COMMON, "--deterministic", *DEVICE, "--quiet"]
     for dense in ("device", "auto"):
@@ -95,6 +109,7 @@ def mistakes():
 if any(d["backend"] == "opencl" and d["available"] for d in run("list", "devices", "--json", "-", **ROOM).json["devices"]):
     fits()
     from_the_file()
+    balance()
     checkpoints()
     mistakes()
 else:
