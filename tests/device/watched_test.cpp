@@ -106,7 +106,7 @@ void run_every_kernel(std::uint64_t nnz, bool whole) {
     if (whole) context.devices[0] = std::make_shared<WholeWrites>(context.devices[0]);
     for (const char* format : {"coo-perm", "b-csf", "hb-csf", "f-coo"}) run<float>(x, format, 1, context, count);
     if (deterministic) continue;
-    for (const char* format : {"coo", "hicoo"}) run<float>(x, format, 1, context, count);
+    for (const char* format : {"coo", "hicoo", "stream"}) run<float>(x, format, 1, context, count);
     run<float>(x, "csf-one", 3, context, count);
     const CooTensor doubles = cases::make(three_kinds(nnz), Precision::f64);
     for (const char* format : {"coo", "f-coo"}) run<double>(doubles, format, 1, context, count);

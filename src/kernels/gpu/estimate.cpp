@@ -33,6 +33,7 @@ struct Behaviour {
   bool atomics;  // sums do not stay in registers, in modes that are not the root of a tree
 };
 constexpr auto behaviours = std::to_array<Behaviour>({{"coo", Arrays::all, false, true},
+                                                      {"stream", Arrays::all, false, true},
                                                       {"coo-perm", Arrays::permuted, false, false},
                                                       {"f-coo", Arrays::own_share, false, false},
                                                       {"hicoo", Arrays::all, false, true},
