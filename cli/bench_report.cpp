@@ -121,7 +121,10 @@ namespace {
 /// Devices: the nonzeros of the heaviest work-group over the mean, mode by mode; of several kernels the one with most
 /// work-groups.
 void print_balance(const BenchReport& r, std::size_t width, Session& session) {
-  const auto has_balance = [](const FormatResult& f) { return !f.modes.empty() && !f.modes[0].balance.empty(); };
+  const auto has_balance = [](const FormatResult& f) {
+    return f.refused.empty() && !f.modes.empty() &&
+           std::ranges::none_of(f.modes, [](const ModeResult& m) { return m.balance.empty(); });
+  };
   if (std::ranges::none_of(r.results, has_balance)) return;
   session.print("\nnonzeros of the heaviest work-group over the mean\n");
   for (const FormatResult& f : r.results) {

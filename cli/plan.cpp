@@ -129,7 +129,8 @@ void run(const PlanOptions& o, Session& session) {
       plans.push_back({std::move(e), std::move(memory)});
     }
   });
-  std::ranges::stable_partition(plans, [](const Planned& p) { return p.memory.refusal.empty(); });
+  // clang 14 does not take the ranges of libstdc++ 12 here.
+  std::stable_partition(plans.begin(), plans.end(), [](const Planned& p) { return p.memory.refusal.empty(); });
 
   session.print("{}, {} nonzeros, {}, rank {}, {} threads\n", readable_dims(x.dims), readable_count(x.nnz()),
                 name_of(x.precision()), options.rank, context.thread_count());

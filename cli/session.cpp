@@ -187,6 +187,12 @@ void Session::open_devices_of(const CommonOptions& options) {
     throw usage_error("--device-memory: the processor's memory is limited by --memory; this is for --device gpu");
   try {
     context_.devices = open_devices(options.device, how);
+    for (const DeviceEntry& d : devices_of(context_.devices)) {
+      device_names_.push_back(d.name);
+      if (!d.is_gpu && !options.quiet)
+        note(fmt::format("{} ({}) is no GPU: device kernels run on the processor there, for trying them", d.name,
+                         d.description));
+    }
   } catch (const Error& e) {
     throw Error(e.kind(), fmt::format("--device {}: {}", options.device, e.what()));
   }
@@ -253,6 +259,7 @@ void Session::finish() {
   json_["seconds"] = seconds_;
   json_["peak_rss_bytes"] = peak_rss_bytes();
   json_["threads"] = context_.thread_count();
+  if (!context_.devices.empty()) json_["devices"] = device_names_;
   json_["seed"] = options_.seed;
   json_["version"] = version;
   write_text(json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", options_.json);

@@ -83,6 +83,7 @@ class Session {
  private:
   /// Puts the devices that were asked for into the context.
   void open_devices_of(const CommonOptions& options);
+  std::vector<std::string> device_names_;
   /// Draws what ran on them.
   void write_timeline();
 

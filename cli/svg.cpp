@@ -185,6 +185,15 @@ std::string svg_of(const TimelineChart& chart) {
     if (std::find(labels.begin(), labels.end(), s.label) == labels.end()) labels.push_back(s.label);
     last = std::max(last, s.end);
   }
+  // Of very many boxes those that begin first, in every lane alike.
+  double until = last;
+  if (chart.spans.size() > most) {
+    std::vector<double> begins;
+    for (const TimelineSpan& s : chart.spans) begins.push_back(s.begin);
+    std::ranges::nth_element(begins, begins.begin() + static_cast<std::ptrdiff_t>(most));
+    until = begins[most];
+    last = until;
+  }
   double names = 60;
   for (const std::string& l : lanes) names = std::max(names, width_of(l));
   const double left = 24 + std::min(names, 320.0) + 12;
@@ -199,14 +208,17 @@ std::string svg_of(const TimelineChart& chart) {
   std::string svg = head_of(width, bottom + 62, chart.title, chart.subtitle);
   svg += legend;
   svg += ticks_of(top, left, scale, first - 4, bottom);
-  svg += text_at((left + right) / 2, bottom + 44, "text-anchor=\"middle\" fill=\"#555555\"", "milliseconds");
+  svg += text_at((left + right) / 2, bottom + 44, "text-anchor=\"middle\" fill=\"#555555\"",
+                 chart.spans.size() > most
+                     ? fmt::format("milliseconds: the first {} of {} commands", most, chart.spans.size())
+                     : "milliseconds");
   for (std::size_t l = 0; l < lanes.size(); ++l)
     svg += text_at(left - 12, first + pitch * (static_cast<double>(l) + 0.5) + 5, "text-anchor=\"end\"",
                    cut_to(lanes[l], 320));
   std::size_t lane = 0;
-  for (std::size_t i = 0; i < std::min(most, chart.spans.size()); ++i) {
-    const TimelineSpan& s = chart.spans[i];
+  for (const TimelineSpan& s : chart.spans) {
     while (lanes[lane] != s.lane) ++lane;
+    if (chart.spans.size() > most && s.begin >= until) continue;
     const auto colour = static_cast<std::size_t>(std::find(labels.begin(), labels.end(), s.label) - labels.begin());
     const double upper = first + pitch * static_cast<double>(lane) + (pitch - bar_height) / 2;
     svg += fmt::format(

@@ -23,6 +23,8 @@ struct TtvOptions {
 /// One product pays for no structure. 10 M nonzeros like deli, mode 1, f32, seconds of one thread to build and to
 /// multiply: coo 0.11 + 0.33, cfb 0.45 + 0.20, hocfs-csr 0.57 + 0.17.
 constexpr std::string_view automatic_format = "coo";
+/// Devices: the paper's own format, of which slices go to work-groups and fibres to work-items.
+constexpr std::string_view automatic_on_devices = "hocfs-csr";
 
 /// How many sums are printed when they are not written.
 constexpr std::uint64_t most_printed = 10;
@@ -120,7 +122,8 @@ void run(const TtvOptions& o, Session& session) {
   if (o.output == "-" && session.options().json == "-")
     throw usage_error("the tensor and the JSON cannot both go to standard output");
   keep_inputs("--out", o.output, o.input, session, {o.vector});
-  const std::string format(o.format == "auto" ? automatic_format : format_named(o.format).name);
+  const std::string_view automatic = session.context().devices.empty() ? automatic_format : automatic_on_devices;
+  const std::string format(o.format == "auto" ? automatic : format_named(o.format).name);
   NumberFile file(o.vector);  // before the work: it may not be there
   ReadResult read = load(o.input, session);
   for (const std::string& note : read.report.notes) session.note(note);

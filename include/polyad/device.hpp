@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "polyad/registry.hpp"
+
 namespace polyad {
 
 namespace gpu {
@@ -21,6 +23,9 @@ struct DeviceOptions {
   /// Folder that keeps compiled kernels; empty: none are kept.
   std::string cache;
 };
+
+/// What is known of devices that were opened.
+[[nodiscard]] std::vector<DeviceEntry> devices_of(const std::vector<std::shared_ptr<gpu::Device>>& devices);
 
 /// Opens devices by name ('polyad list devices'): "gpu" is the best that was found, "opencl:0,opencl:1" two that share
 /// the work. "cpu" gives none: the processor itself needs no opening. Error when there is no such device, with the

@@ -136,7 +136,7 @@ double TensorSample::fibres(int mode) const {
 double TensorSample::nonzeros_per_block() const {
   std::vector<int> all(static_cast<std::size_t>(order()));
   std::iota(all.begin(), all.end(), 0);
-  return nnz() / std::max(1.0, distinct(all, 5));
+  return std::max(1.0, nnz() / std::max(1.0, distinct(all, 5)));
 }
 
 }  // namespace polyad

@@ -41,8 +41,8 @@ PD_FUNCTION real pd_fma(real a, real b, real c) {
 #endif
 }
 
-// *to += x while others add to it as well. The driver gives every device that NVRTC still knows float and double
-// additions; only Kepler and Maxwell lack those of doubles (PD_ATOMIC_F64 == 0).
+// *to += x while others add to it as well. GPUs before Pascal (sm_60), which NVRTC 12 and older still know, have no such
+// instruction for doubles (PD_ATOMIC_F64 == 0).
 PD_FUNCTION void pd_atomic_add(real* to, real x) {
 #if PD_REAL_BITS == 64 && PD_ATOMIC_F64 == 0
   u64* bits = (u64*)to;

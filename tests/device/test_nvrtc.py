@@ -112,7 +112,7 @@ def find_library(folder):
     for pattern in ("/usr/lib/x86_64-linux-gnu/libnvrtc.so.1[2-9]*", "/usr/local/cuda*/lib64/libnvrtc.so.1[2-9]*"):
         for found in sorted(glob.glob(pattern), reverse=True):
             return found
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "nvidia-cuda-nvrtc"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "nvidia-cuda-nvrtc==13.0.88"]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=300)
     except (OSError, subprocess.SubprocessError):
@@ -189,7 +189,7 @@ class Table:
             print(f"FAILED: {sentence}")
 
     def compile(self, name, text, architecture, bits, defines):
-        options = [f"--gpu-architecture=sm_{architecture}", "--std=c++17", "-DPD_ATOMIC_F32=1", "-DPD_ATOMIC_F64=1",
+        options = [f"--gpu-architecture=sm_{architecture}", "--std=c++14", "-DPD_ATOMIC_F32=1", "-DPD_ATOMIC_F64=1",
                    f"-DPD_REAL_BITS={bits}"] + [f"-D{k}={v}" for k, v in defines.items()]
         return facts_of(self.nvrtc.compile(self.prelude + text, name, options))
 

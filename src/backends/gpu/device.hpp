@@ -24,10 +24,12 @@ enum class Atomics : std::uint8_t {
 
 /// What is known of a device.
 struct Facts {
-  std::string name;         ///< how users call it: "opencl:0", "cuda:0"
-  std::string backend;      ///< "opencl", "cuda"
-  std::string description;  ///< the vendor's name of it, the driver
-  bool is_gpu = false;      ///< else a CPU that pretends (PoCL)
+  std::string name;            ///< how users call it: "opencl:0", "cuda:0"
+  std::string backend;         ///< "opencl", "cuda"
+  std::string description;     ///< the vendor's name of it, the driver
+  std::uint32_t number = 0;    ///< the driver's
+  bool is_gpu = false;         ///< else a CPU that pretends (PoCL)
+  bool shares_memory = false;  ///< with the host: a GPU on the processor's chip
   bool has_f64 = false;
   Atomics atomics_f32 = Atomics::exchange;
   Atomics atomics_f64 = Atomics::exchange;

@@ -43,23 +43,24 @@ DeviceEntry entry_of(const gpu::Facts& f) {
           .native_atomics = f.atomics_f32 == gpu::Atomics::native};
 }
 
-/// How good a device is likely to be; compared part by part.
-std::array<double, 2> merit(const gpu::Facts& f) {
-  return {f.is_gpu ? 1.0 : 0.0, static_cast<double>(f.compute_units) * static_cast<double>(f.memory_bytes)};
+/// How good a device is likely to be; compared part by part. Compute units of different makers cannot be compared, and
+/// a GPU on the processor's chip counts the host's memory as its own.
+std::array<double, 3> merit(const gpu::Facts& f) {
+  return {f.is_gpu ? 1.0 : 0.0, f.shares_memory ? 0.0 : 1.0, static_cast<double>(f.memory_bytes)};
 }
 
 gpu::DevicePtr open_best(const DeviceOptions& options) {
-  std::array<double, 2> best = {-1, 0};
+  std::array<double, 3> best = {-1, 0, 0};
   const DriverEntry* driver = nullptr;
   std::uint32_t number = 0;
   std::string reasons;
   for (const DriverEntry& d : drivers) {
     const gpu::Found found = d.find();
-    for (std::uint32_t i = 0; i < found.devices.size(); ++i)
-      if (merit(found.devices[i]) > best) {
-        best = merit(found.devices[i]);
+    for (const gpu::Facts& f : found.devices)
+      if (merit(f) > best) {
+        best = merit(f);
         driver = &d;
-        number = i;
+        number = f.number;
       }
     if (found.devices.empty()) reasons += (reasons.empty() ? "" : "; ") + found.why_none;
   }
@@ -73,13 +74,13 @@ gpu::DevicePtr open_named(std::string_view name, const DeviceOptions& options) {
     if (d.backend != name.substr(0, colon)) continue;
     const gpu::Found found = d.find();
     if (found.devices.empty()) throw Error(ErrorKind::input, fmt::format("device {}: {}", name, found.why_none));
-    std::uint32_t number = 0;
+    std::uint32_t number = found.devices[0].number;
     if (colon < name.size()) {
       const char* end = name.data() + name.size();
       const auto [stopped, code] = std::from_chars(name.data() + colon + 1, end, number);
       if (code != std::errc() || stopped != end) break;
     }
-    if (number >= found.devices.size()) break;
+    if (std::ranges::none_of(found.devices, [&](const gpu::Facts& f) { return f.number == number; })) break;
     return d.open(number, options);
   }
   std::string known = "cpu";
@@ -89,6 +90,12 @@ gpu::DevicePtr open_named(std::string_view name, const DeviceOptions& options) {
 }
 
 }  // namespace
+
+std::vector<DeviceEntry> devices_of(const std::vector<std::shared_ptr<gpu::Device>>& devices) {
+  std::vector<DeviceEntry> all;
+  for (const gpu::DevicePtr& d : devices) all.push_back(entry_of(d->facts()));
+  return all;
+}
 
 std::vector<DeviceEntry> devices() {
   utsname machine = {};

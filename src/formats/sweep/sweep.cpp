@@ -158,26 +158,26 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
       s.first[c + 1] = s.first[c];
       for (const std::uint16_t count : s.lengths[c]) s.first[c + 1] += count;
     }
-    std::vector<Index*> ids;
+    std::vector<Index*> fibre_ids;
     for (std::size_t h = 0; h < s.split.fibres.size(); ++h) {
       s.ids.emplace_back(Buffer<Index>(context, s.first[chunks] + padding, "the indices of fibres", Paging::plain));
-      ids.push_back(typed<Index>(s.ids.back()));
+      fibre_ids.push_back(typed<Index>(s.ids.back()));
     }
-    Buffer<Value> values(context, nnz, "the values of sweep", Paging::plain);
+    Buffer<Value> sorted_values(context, nnz, "the values of sweep", Paging::plain);
     if (s.split.leaves.size() > 1)
       s.occupied = Buffer<std::uint8_t>(context, s.leaf_rows, "the occupied leaves", Paging::plain);
     std::visit(
-        [&](auto& leaves) {
+        [&](auto& places) {
           cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-            arranger.write(c, leaves.data(), values.data(), ids);
+            arranger.write(c, places.data(), sorted_values.data(), fibre_ids);
             if (s.occupied.empty()) return;
             const std::uint64_t end = arranger.chunk_end(c);
             for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z)  // several threads may say it
-              std::atomic_ref(s.occupied[leaves[z]]).store(1, std::memory_order_relaxed);
+              std::atomic_ref(s.occupied[places[z]]).store(1, std::memory_order_relaxed);
           });
         },
         s.leaves);
-    s.values = std::move(values);
+    s.values = std::move(sorted_values);
   });
   return s;
 }

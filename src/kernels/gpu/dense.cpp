@@ -63,7 +63,7 @@ std::uint64_t DenseRows<T>::chunk_rows() const {
 
 template <class T>
 bool DenseRows<T>::reserve() {
-  const std::uint64_t numbers = slot_alignment + stride_ * stride_ * sizeof(T);
+  const std::uint64_t numbers = state_.alignment() + stride_ * stride_ * sizeof(T);
   const std::uint64_t sums =
       std::min((longest_ + block() - 1) / block(), most_chunks()) * numbers_of_chunk() * sizeof(T);
   const std::uint64_t others = (all_rows_ + longest_) * stride_ * sizeof(T);
@@ -86,16 +86,16 @@ KernelPtr DenseRows<T>::kernel(std::string_view function) {
 /// Copies the head and, behind it, W or the scale.
 template <class T>
 void DenseRows<T>::put_numbers(std::span<const T> numbers) {
-  const View room = state_.room(numbers_room, slot_alignment + stride_ * stride_ * sizeof(T));
+  const View room = state_.room(numbers_room, state_.alignment() + stride_ * stride_ * sizeof(T));
   state_.compute().write(room, std::as_bytes(std::span(head_)), {}, "solution in");
-  state_.compute().write({room.memory, slot_alignment}, std::as_bytes(numbers), {}, "solution in");
+  state_.compute().write({room.memory, state_.alignment()}, std::as_bytes(numbers), {}, "solution in");
 }
 
 template <class T>
 void DenseRows<T>::run(std::string_view function, const Grid& grid) {
   const View room = state_.room(numbers_room, 0);
-  const std::array<Argument, 5> arguments = {View{room.memory, slot_alignment}, room, output(), factors(),
-                                             state_.room(sums_room, slot_alignment)};
+  const std::array<Argument, 5> arguments = {View{room.memory, state_.alignment()}, room, output(), factors(),
+                                             state_.room(sums_room, state_.alignment())};
   const KernelPtr k = kernel(function);
   state_.compute().launch(*k, grid, arguments, {}, function);
 }

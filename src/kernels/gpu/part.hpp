@@ -26,7 +26,8 @@
 
 namespace polyad::gpu {
 
-/// Where arrays may begin in a slot: what OpenCL asks of every device at most.
+/// Where arrays may begin in a slot. What a kernel is given as a View of its own begins at a multiple of
+/// Facts::offset_alignment, which may be more.
 inline constexpr std::uint64_t slot_alignment = 128;
 
 /// A piece of a tensor: views of the format's arrays as they lie on the host, and the numbers that its kernel wants.

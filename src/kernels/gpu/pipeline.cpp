@@ -44,8 +44,15 @@ struct Layout {
 
 std::uint64_t Collection::slot_bytes(std::uint64_t alignment) const { return Layout(*this, alignment).end; }
 
-std::unique_ptr<Pipeline> Pipeline::make(Device& device, std::uint64_t slot_bytes, int queues) {
+std::unique_ptr<Pipeline> Pipeline::make(Device& device, std::uint64_t slot_bytes, int queues, const Context& context) {
   std::unique_ptr<Pipeline> p(new Pipeline);
+  try {
+    p->pinned_ = std::make_unique<Counted>(context, slot_bytes * static_cast<std::uint64_t>(queues),
+                                           "the pinned memory of a device");
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::limit) throw;
+    return nullptr;
+  }
   p->alignment_ = std::max(slot_alignment, device.facts().offset_alignment);
   if (slot_bytes > device.facts().largest_allocation) return nullptr;
   for (int q = 0; q < queues; ++q) {

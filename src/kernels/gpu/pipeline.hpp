@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backends/gpu/device.hpp"
+#include "core/counted.hpp"
 #include "kernels/gpu/part.hpp"
 #include "kernels/gpu/pipeline_model.hpp"
 #include "polyad/pipeline.hpp"
@@ -59,8 +60,10 @@ struct SynchronousTimes {
 /// Queues and slots of one device. One thread at a time.
 class Pipeline {
  public:
-  /// Null when the device has no room for so many slots of that size.
-  [[nodiscard]] static std::unique_ptr<Pipeline> make(Device& device, std::uint64_t slot_bytes, int queues);
+  /// Null when the device has no room for so many slots of that size, or the context's memory none for as much pinned
+  /// memory.
+  [[nodiscard]] static std::unique_ptr<Pipeline> make(Device& device, std::uint64_t slot_bytes, int queues,
+                                                      const Context& context);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -98,6 +101,7 @@ class Pipeline {
   static void end(Lane& lane);
 
   std::uint64_t alignment_ = slot_alignment;
+  std::unique_ptr<Counted> pinned_;  // the bytes of all lanes
   std::vector<Lane> lanes_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 
 #include "polyad/error.hpp"
 
@@ -12,30 +13,30 @@ namespace polyad::gpu {
 
 namespace {
 
-constexpr std::uint64_t aligned(std::uint64_t bytes) {
-  return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+constexpr std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment = slot_alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 /// Numbers of the head without what add_seams reads.
-std::uint64_t first_head_bytes(const Part& part, std::size_t factors) {
-  return aligned((part.numbers.size() + part.arrays.size() + factors) * sizeof(std::uint64_t));
+std::uint64_t first_head_bytes(const Part& part, std::size_t factors, std::uint64_t alignment) {
+  return aligned((part.numbers.size() + part.arrays.size() + factors) * sizeof(std::uint64_t), alignment);
 }
 
 /// The head as it lies in a slot: that of the kernel, then that of add_seams.
 std::vector<std::uint64_t> whole_head(const Part& part, std::span<const std::uint64_t> factor_rows,
-                                      std::uint64_t stride) {
+                                      std::uint64_t stride, std::uint64_t alignment) {
   std::vector<std::uint64_t> head = head_of(part, factor_rows);
-  head.resize(first_head_bytes(part, factor_rows.size()) / sizeof(std::uint64_t));
+  head.resize(first_head_bytes(part, factor_rows.size(), alignment) / sizeof(std::uint64_t));
   head.push_back(part.chunks);
   head.push_back(stride);
-  head.resize(head_bytes(part, factor_rows.size()) / sizeof(std::uint64_t));
+  head.resize(head_bytes(part, factor_rows.size(), alignment) / sizeof(std::uint64_t));
   return head;
 }
 
 }  // namespace
 
-std::uint64_t head_bytes(const Part& part, std::size_t factors) {
-  return first_head_bytes(part, factors) + slot_alignment;
+std::uint64_t head_bytes(const Part& part, std::size_t factors, std::uint64_t alignment) {
+  return first_head_bytes(part, factors, alignment) + alignment;
 }
 
 std::array<std::uint32_t, 2> group_items(std::uint64_t stride, const Facts& facts) {
@@ -56,14 +57,19 @@ KernelPtr DeviceState::kernel(std::string_view unit, std::string_view function, 
   return found;
 }
 
-MemoryPtr DeviceState::try_allocate(std::uint64_t bytes, bool may_evict) {
+MemoryPtr DeviceState::try_allocate(std::uint64_t bytes, bool may_evict, const std::string& kept) {
   bytes = std::max(aligned(bytes), slot_alignment);
   for (;;) {
     if (bytes <= facts().largest_allocation)
       if (MemoryPtr memory = device_->allocate(bytes)) return memory;
-    if (!may_evict || residents.empty()) return nullptr;
-    residents.erase(std::min_element(residents.begin(), residents.end(),
-                                     [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+    if (!may_evict) return nullptr;
+    auto oldest = residents.end();
+    for (auto r = residents.begin(); r != residents.end(); ++r) {
+      const bool stays = !kept.empty() && r->first.starts_with(kept);
+      if (!stays && (oldest == residents.end() || r->second.used < oldest->second.used)) oldest = r;
+    }
+    if (oldest == residents.end()) return nullptr;
+    residents.erase(oldest);
   }
 }
 
@@ -84,11 +90,13 @@ bool DeviceState::try_room(const std::string& purpose, std::uint64_t bytes) {
 
 View DeviceState::room(const std::string& purpose, std::uint64_t bytes) {
   if (try_room(purpose, bytes)) return {rooms_[purpose], 0};
-  throw Error(ErrorKind::limit,
-              fmt::format("{} has no room for {}: {:.2f} MB, of {:.2f} MB that may be used, at most {:.2f} MB at once",
-                          facts().name, purpose, static_cast<double>(bytes) / 1e6,
-                          static_cast<double>(facts().memory_bytes) / 1e6,
-                          static_cast<double>(facts().largest_allocation) / 1e6));
+  throw Error(
+      ErrorKind::limit,
+      fmt::format("{} has no room for {}: {:.3f} MB beside {:.3f} MB that this computation has there; {:.3f} MB "
+                  "may be used, at most {:.3f} MB at once",
+                  facts().name, purpose, static_cast<double>(bytes) / 1e6, static_cast<double>(room_bytes()) / 1e6,
+                  static_cast<double>(facts().memory_bytes) / 1e6,
+                  static_cast<double>(facts().largest_allocation) / 1e6));
 }
 
 std::uint64_t DeviceState::room_bytes() const {
@@ -98,7 +106,7 @@ std::uint64_t DeviceState::room_bytes() const {
 }
 
 void DeviceState::fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride) {
-  heads_.push_back(whole_head(part, factor_rows, stride));
+  heads_.push_back(whole_head(part, factor_rows, stride, alignment()));
   const std::span<const std::uint64_t> head = heads_.back();
   slot.written = copies_->write({slot.memory, 0}, std::as_bytes(head));
   std::uint64_t at = head.size_bytes();
@@ -135,8 +143,8 @@ void DeviceState::run(std::span<const Job> jobs, std::span<const Slot> slots, st
     const Slot& slot = slots[k];
     const Part& part = *jobs[k].part;
     if (slot.written) waits.push_back(slot.written);
-    launch(*compute_, jobs[k], target, {slot.memory, head_bytes(part, factor_count)}, {slot.memory, 0},
-           {slot.memory, first_head_bytes(part, factor_count)}, waits);
+    launch(*compute_, jobs[k], target, {slot.memory, head_bytes(part, factor_count, alignment())}, {slot.memory, 0},
+           {slot.memory, first_head_bytes(part, factor_count, alignment())}, waits);
     compute_->flush();
     waits.clear();
   }
@@ -158,9 +166,17 @@ std::vector<Collection> DeviceState::collections(std::span<const Job> jobs, std:
 }
 
 void DeviceState::finish() {
-  copies_->finish();
-  compute_->finish();
+  // Both, whatever happens: memory of the host goes away after this.
+  std::exception_ptr failure;
+  for (Queue* queue : {copies_.get(), compute_.get()}) {
+    try {
+      queue->finish();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
   heads_.clear();
+  if (failure) std::rethrow_exception(failure);
 }
 
 DeviceStates& states_of(Workspace& workspace, const Context& context) {

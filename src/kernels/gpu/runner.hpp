@@ -5,6 +5,7 @@
 /// (pipeline.hpp). Kernels do not see the difference.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -50,7 +51,7 @@ struct Target {
 };
 
 /// Bytes of a slot in front of the arrays.
-[[nodiscard]] std::uint64_t head_bytes(const Part& part, std::size_t factors);
+[[nodiscard]] std::uint64_t head_bytes(const Part& part, std::size_t factors, std::uint64_t alignment);
 
 /// A device in use: queues, compiled kernels and what lies in its memory.
 class DeviceState {
@@ -59,6 +60,8 @@ class DeviceState {
 
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] const Facts& facts() const { return device_->facts(); }
+  /// Where what a kernel is given may begin in memory.
+  [[nodiscard]] std::uint64_t alignment() const { return std::max(slot_alignment, facts().offset_alignment); }
   [[nodiscard]] Queue& copies() { return *copies_; }
   [[nodiscard]] Queue& compute() { return *compute_; }
   /// A compiled kernel; asked for once.
@@ -74,7 +77,7 @@ class DeviceState {
   /// Bytes that rooms take.
   [[nodiscard]] std::uint64_t room_bytes() const;
   /// Memory that may not be there: null when there is no room, after tensors that were kept are given up.
-  [[nodiscard]] MemoryPtr try_allocate(std::uint64_t bytes, bool may_evict);
+  [[nodiscard]] MemoryPtr try_allocate(std::uint64_t bytes, bool may_evict, const std::string& kept = {});
 
   /// Puts all of a part into a slot.
   void fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride);
@@ -109,11 +112,11 @@ class DeviceState {
 
  private:
   DevicePtr device_;
+  std::vector<std::vector<std::uint64_t>> heads_;  // on their way: gone after the queues
   std::unique_ptr<Queue> copies_;
   std::unique_ptr<Queue> compute_;
   std::map<std::string, KernelPtr> kernels_;
   std::map<std::string, MemoryPtr> rooms_;
-  std::vector<std::vector<std::uint64_t>> heads_;  // on their way
 };
 
 /// How a tensor is run on the devices.

@@ -24,21 +24,6 @@ constexpr double worth_measuring = 4 << 20U;
 /// Parts are not made smaller than this when memory is short.
 constexpr std::uint64_t least_part_bytes = 4096;
 
-/// Bytes of pinned memory, counted in the budget of the context.
-class Counted {
- public:
-  Counted(std::shared_ptr<MemoryBudget> budget, std::uint64_t bytes) : budget_(std::move(budget)), bytes_(bytes) {
-    budget_->take(bytes, "the pinned memory of a device");
-  }
-  ~Counted() { budget_->give_back(bytes_); }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  std::shared_ptr<MemoryBudget> budget_;
-  std::uint64_t bytes_;
-};
-
 /// A device in use.
 struct Worker {
   gpu::DevicePtr device;
@@ -46,7 +31,6 @@ struct Worker {
   gpu::KernelPtr kernel;
   gpu::KernelPtr second;
   std::vector<gpu::Collection> collections;
-  std::unique_ptr<Counted> counted;
   std::unique_ptr<gpu::Pipeline> pipeline;
 
   [[nodiscard]] const gpu::Facts& facts() const { return device->facts(); }
@@ -164,7 +148,8 @@ class DeviceTtv {
     rates_.emplace();
     std::vector<gpu::Collection> collections;
     for (std::size_t k = first; k < parts_.size(); ++k) collections.push_back(collection_of(w, k));
-    const std::unique_ptr<gpu::Pipeline> pipeline = gpu::Pipeline::make(*w.device, largest_slot(w, collections), 1);
+    const std::unique_ptr<gpu::Pipeline> pipeline =
+        gpu::Pipeline::make(*w.device, largest_slot(w, collections), 1, r_.context);
     if (pipeline == nullptr) {  // parts of the smallest size
       job_.cutter->go({});
       parts_.clear();
@@ -229,7 +214,6 @@ class DeviceTtv {
   /// only when these are the smallest.
   bool make_pipeline(Worker& w, bool smallest) {
     w.pipeline.reset();
-    w.counted.reset();
     if (w.collections.empty()) return true;
     const std::uint64_t slot = largest_slot(w, w.collections);
     std::vector<CollectionTimes> times;
@@ -237,9 +221,8 @@ class DeviceTtv {
     const std::uint64_t allowed = std::min<std::uint64_t>(w.available() / slot, w.collections.size());
     for (int queues = best_queues(times, static_cast<int>(std::min<std::uint64_t>(allowed, most_queues))); queues > 0;
          --queues) {
-      w.pipeline = gpu::Pipeline::make(*w.device, slot, queues);
+      w.pipeline = gpu::Pipeline::make(*w.device, slot, queues, r_.context);
       if (w.pipeline == nullptr) continue;
-      w.counted = std::make_unique<Counted>(r_.context.memory, slot * static_cast<std::uint64_t>(queues));
       return smallest || queues >= std::min<int>(fewest_queues, static_cast<int>(w.collections.size()));
     }
     return false;

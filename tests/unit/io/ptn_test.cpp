@@ -88,7 +88,8 @@ TEST_F(Ptn, CompactTakesTheNarrowestWidths) {
                                                                              {std::uint64_t{1} << 32U, 4},
                                                                              {(std::uint64_t{1} << 32U) + 1, 8}}) {
     CooTensor x = tensor({dim}, 3);
-    std::visit([&](auto& b) { b[2] = static_cast<std::remove_cvref_t<decltype(b[2])>>(dim - 1); }, x.indices[0]);
+    std::visit([last = dim - 1](auto& b) { b[2] = static_cast<std::remove_cvref_t<decltype(b[2])>>(last); },
+               x.indices[0]);
     const std::string file = save(x, "x.ptn", {.dialect = {}, .index_base = {}, .compact = true});
     InputStream in(file);
     EXPECT_EQ(PtnFile(in, context_).head().find(Kind::indices, 0)->width, static_cast<std::uint32_t>(width)) << dim;

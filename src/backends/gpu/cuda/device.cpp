@@ -429,6 +429,7 @@ Facts facts_of(const Api& api, int number, int& architecture) {
   Facts f;
   f.name = fmt::format("cuda:{}", number);
   f.backend = "cuda";
+  f.number = static_cast<std::uint32_t>(number);
   f.description =
       fmt::format("{}, sm_{}, driver for CUDA {}.{}", name, architecture, version / 1000, version % 1000 / 10);
   f.is_gpu = true;
@@ -455,14 +456,17 @@ Found find() {
   if (!api) return found;
   int count = 0;
   if (api->cuDeviceGetCount(&count) != 0) count = 0;
-  std::string no_compiler;
+  std::string why_not;  // of the last one that cannot be used
   for (int i = 0; i < count; ++i) {
     int architecture = 0;
-    Facts f = facts_of(*api, i, architecture);
-    if (!Compiler::find(architecture, no_compiler)) break;  // the numbers must stay those of the driver
-    found.devices.push_back(std::move(f));
+    try {
+      Facts f = facts_of(*api, i, architecture);
+      if (Compiler::find(architecture, why_not)) found.devices.push_back(std::move(f));
+    } catch (const Error& e) {  // a GPU that fell off the bus must not hide the others
+      why_not = e.what();
+    }
   }
-  if (found.devices.empty()) found.why_none = count == 0 ? "the NVIDIA driver knows no device" : no_compiler;
+  if (found.devices.empty()) found.why_none = count == 0 ? "the NVIDIA driver knows no device" : why_not;
   return found;
 }
 

@@ -76,6 +76,8 @@ Facts facts_of(const Api& api, cl_device_id id, std::size_t number) {
   Facts f;
   f.name = fmt::format("opencl:{}", number);
   f.backend = "opencl";
+  f.number = static_cast<std::uint32_t>(number);
+  f.shares_memory = answer<cl_bool>(api, id, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
   f.description = fmt::format("{}, driver {}", text(api, id, CL_DEVICE_NAME), text(api, id, CL_DRIVER_VERSION));
   f.is_gpu = (answer<cl_device_type>(api, id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
   const std::string extensions = text(api, id, CL_DEVICE_EXTENSIONS);

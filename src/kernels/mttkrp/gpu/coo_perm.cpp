@@ -66,7 +66,8 @@ const MttkrpKernel mttkrp_gpu_coo_perm_permuted = {
      true,
      "gpu"},
     [](const MttkrpQuestion& q) {
-      return gpu::ask(q, get_if<CooPerm>(q.tensor) != nullptr, "coo-perm", 1.5, "rows are summed in registers");
+      return gpu::ask(q, get_if<CooPerm>(q.tensor) != nullptr, "coo-perm", 1.5,
+                      "rows are summed in registers where it fits the device as a whole, else added atomically");
     },
     gpu::run<float, gpu::cut_coo_perm>,
     gpu::run<double, gpu::cut_coo_perm>,

@@ -22,7 +22,7 @@ namespace {
 /// Parts that pass through the pipeline are not larger.
 constexpr std::uint64_t most_passing_bytes = std::uint64_t{256} << 20U;
 /// What cutters do not count: the numbers in front of the arrays.
-constexpr std::uint64_t head_room = 4096;
+constexpr std::uint64_t head_room = 8192;
 
 /// All that a call needs to know.
 template <class T>
@@ -58,6 +58,7 @@ class Run {
         }
         state->factors = {};
         state->residents.clear();
+        state->pipeline.reset();
       }
       throw;
     }
@@ -67,7 +68,9 @@ class Run {
   [[nodiscard]] std::size_t devices() const { return states_.all.size(); }
   [[nodiscard]] std::uint64_t row_bytes() const { return r_.stride() * sizeof(T); }
   [[nodiscard]] std::uint64_t out_bytes() const { return std::max<std::uint64_t>(r_.out.rows(), 1) * row_bytes(); }
-  [[nodiscard]] std::uint64_t slot_bytes(const Part& p) const { return p.bytes() + head_bytes(p, factor_rows_.size()); }
+  [[nodiscard]] std::uint64_t slot_bytes(const DeviceState& state, const Part& p) const {
+    return p.bytes() + head_bytes(p, factor_rows_.size(), state.alignment());
+  }
   [[nodiscard]] std::uint64_t seam_bytes(const Part& p) const {
     return r_.context.deterministic ? 2 * p.chunks * (sizeof(std::uint64_t) + row_bytes()) : 0;
   }
@@ -138,7 +141,8 @@ class Run {
     return plan.groups[place.group].parts[place.part];
   }
 
-  /// Slots of their own for all parts of a device, filled; false when there is no room.
+  /// Slots of their own for all parts of a device, filled; false when there is no room. Other tensors make room, the
+  /// same one for other modes does not: modes in turn would drive each other out.
   bool settle(DeviceState& state, const Plan& plan, std::size_t d) {
     if (state.residents.contains(key_)) return true;
     std::vector<Slot> slots;
@@ -146,7 +150,8 @@ class Run {
       slots.clear();
       if (may_evict) state.pipeline.reset();
       for (const Plan::Place& place : plan.of_device[d]) {
-        MemoryPtr memory = state.try_allocate(slot_bytes(part_at(plan, place)), may_evict);
+        MemoryPtr memory = state.try_allocate(slot_bytes(state, part_at(plan, place)), may_evict,
+                                              fmt::format("{} ", r_.tensor.serial()));
         if (!memory) break;
         slots.push_back({std::move(memory), nullptr});
       }
@@ -164,7 +169,7 @@ class Run {
     if (plan.of_device[d].empty()) return true;
     std::uint64_t bytes = 0;
     std::vector<CollectionTimes> times;
-    const std::uint64_t alignment = std::max(slot_alignment, state.facts().offset_alignment);
+    const std::uint64_t alignment = state.alignment();
     for (const Plan::Place& place : plan.of_device[d]) {
       const Part& part = part_at(plan, place);
       Collection c;
@@ -183,7 +188,7 @@ class Run {
     for (const bool may_evict : {false, true}) {
       if (may_evict) state.residents.clear();
       for (int queues = best; queues >= (may_evict ? 2 : best); --queues) {
-        state.pipeline = Pipeline::make(state.device(), bytes, queues);
+        state.pipeline = Pipeline::make(state.device(), bytes, queues, r_.context);
         if (state.pipeline) return true;
       }
     }
@@ -245,9 +250,9 @@ class Run {
       if (make_room(plan)) return plan;
       std::uint64_t largest = 0;
       for (const PartGroup& g : plan.groups)
-        for (const Part& p : g.parts) largest = std::max(largest, slot_bytes(p));
+        for (const Part& p : g.parts) largest = std::max(largest, slot_bytes(*states_.all[0], p));
       for (const auto& state : states_.all) state->drop_room("side rows");
-      if (largest > 2 * most)  // pieces do not become smaller
+      if (most == 0 || largest > 2 * most)  // pieces do not become smaller
         throw Error(
             ErrorKind::limit,
             fmt::format("{} has no room for two pieces of the tensor of {:.2f} MB each beside {:.2f} MB for the "
