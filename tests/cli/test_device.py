@@ -77,6 +77,21 @@ def balance():
     check("heaviest work-group over the mean" in run(*args, **ROOM).out, "people see it too")
 
 
+def little_room():
+    """A format that does not fit after some modes were timed is a line of the table."""
+    run("generate", "s3.tns", "--dims", "50x60x1000", "--nnz", "5k")
+    r = run("bench", "s3.tns", *DEVICE, "--repeat", "1", "--device-memory", "100k", "--rank", "8", "--formats", "coo", **ROOM)
+    check(r.code == 0 and "refused" in r.out, "bench with little room on the device", r)
+    (WORK / "v.txt").write_text("1\n" * 60)
+    here = run("ttv", "s3.tns", "--mode", "2", "--vector", "v.txt", "--out", "here.tns")
+    there = run("ttv", "s3.tns", "--mode", "2", "--vector", "v.txt", "--out", "there.tns", *DEVICE, "--json", "-", **ROOM)
+    if check(here.code == 0 and there.code == 0, "ttv takes a format of the devices by itself", there):
+        check(there.json["devices"] == ["opencl:0"], "the JSON says where", there.json.get("devices"))
+        numbers = [[list(map(float, line.split())) for line in text(f).splitlines()] for f in ("here.tns", "there.tns")]
+        check(len(numbers[0]) == len(numbers[1]) and all(
+            a[:-1] == b[:-1] and abs(a[-1] - b[-1]) <= 1e-12 * abs(a[-1]) for a, b in zip(*numbers)), "the same numbers")
+
+
 def checkpoints():
     common = [*COMMON, "--deterministic", *DEVICE, "--quiet"]
     for dense in ("device", "auto"):
@@ -110,6 +125,7 @@ if any(d["backend"] == "opencl" and d["available"] for d in run("list", "devices
     fits()
     from_the_file()
     balance()
+    little_room()
     checkpoints()
     mistakes()
 else:
