@@ -26,7 +26,7 @@ def numbers(row, name):
 def pipeline():
     r = run("bench", "x.ptn", "--device", "opencl:0", "--device-memory", "1M", "--pipeline", "--kernel", "ttv", "--modes", 2,
             "--json", "-", **ROOM)
-    if check(r.code == 0 and not r.err, "all formats of ttv", r):
+    if check(r.code == 0 and r.err.count("\n") == 1 and "is no GPU" in r.err, "all formats of ttv", r):
         equal({row["format"] for row in r.json["pipeline"]}, TTV, "those that devices have kernels for")
         equal(TTV, device_formats("ttv"), "they are the registry's")
         for row in r.json["pipeline"]:
@@ -35,7 +35,7 @@ def pipeline():
         equal((r.json["device"], r.json["kernel"], r.json["tensor"]["nnz"]), ("opencl:0", "ttv", 60000), "the rest")
     r = run("bench", "x.ptn", "--device", "opencl:0", "--device-memory", "2M", "--pipeline", "--formats", "coo", "--rank", 8,
             "--modes", 1, "--timeline", "t.svg", "--json", "p.json", **ROOM)
-    if not check(r.code == 0 and not r.err and "Tp model" in r.out, "mttkrp with a timeline", r):
+    if not check(r.code == 0 and "Tp model" in r.out, "mttkrp with a timeline", r):
         return
     lanes = {e.text for e in ET.fromstring(text("t.svg")).iter() if e.text and "queue" in e.text and e.text.startswith("opencl:0 ")}
     check(len(lanes) >= 3, "a lane per queue", lanes)

@@ -66,6 +66,7 @@ TEST(StrictDevices, WhatKernelsAreGivenIsAligned) {
   const CooTensor x = cases::make(device_cases::named("power law"), Precision::f32);
   for (const std::uint64_t bytes : {std::uint64_t{0}, small_memory(x)})
     for (const bool deterministic : {false, true}) {
+      if (deterministic && bytes != 0) continue;  // coo-perm says that it does not fit
       Context context = strict_context(bytes);
       context.deterministic = deterministic;
       device_cases::Count count;
@@ -96,8 +97,11 @@ TEST(StrictDevices, AFailureLeavesNothingBehind) {
     const auto run = [&](FactorMatrix<float>& out) {
       (void)mttkrp<float>(tensor, std::span<const FactorMatrix<float>>(factors), 0, out, workspace, context);
     };
+    run(want);  // also measures rates
+    device_of(context).launches = 0;
     run(want);
     const int all = device_of(context).launches;
+    ASSERT_GT(all, 0);
     for (int k = 0; k < std::min(all, 12); ++k) {
       device_of(context).launches = 0;
       device_of(context).fails_at = k;
