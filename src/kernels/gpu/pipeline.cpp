@@ -90,7 +90,7 @@ void Pipeline::begin(Lane& lane, const Collection& c, std::span<const Event> com
   if (c.part->copied) c.part->copied();
   const std::vector<std::uint64_t> head = head_of(*c.part, c.factor_begins);
   std::memcpy(pinned + layout.head, head.data(), head.size() * sizeof(std::uint64_t));
-  std::memcpy(pinned + layout.second_head, c.second_head.data(), c.second_head.size() * sizeof(std::uint64_t));
+  std::ranges::copy(std::as_bytes(std::span(c.second_head)), pinned + layout.second_head);
   const Stage stage = {{lane.memory, 0},
                        {lane.memory, layout.head},
                        {lane.memory, layout.second_head},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ttv/gpu_parts.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -74,8 +75,8 @@ class FibreCutter : public TtvCutter {
   }
   void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
     const std::uint64_t v = widths_.value;
-    std::memcpy(shared, out, part.shared * v);
-    std::memcpy(values + (part.first + part.shared) * v, out + part.shared * v, (part.out - part.shared) * v);
+    std::copy_n(out, part.shared * v, shared);
+    std::copy_n(out + part.shared * v, (part.out - part.shared) * v, values + (part.first + part.shared) * v);
   }
 
  protected:
@@ -202,12 +203,12 @@ class RowCutter final : public BucketCutter {
   }
   void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
     const std::uint64_t v = widths_.value;
-    std::memcpy(shared, out, part.shared * v);
+    std::copy_n(out, part.shared * v, shared);
     std::byte* to = values + (part.first + part.shared) * v;
     begins_.visit([&](const auto* begins) {
       for (std::uint64_t i = part.shared; i < part.out; ++i) {
         if (begins[part.row + i + 1] == begins[part.row + i]) continue;
-        std::memcpy(to, out + i * v, v);
+        std::copy_n(out + i * v, v, to);
         to += v;
       }
     });
@@ -343,8 +344,8 @@ class EllCutter final : public TtvCutter {
   void go(const Position& position) override { element_ = position[0]; }
   void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
     const std::uint64_t v = widths_.value;
-    std::memcpy(shared, out, part.shared * v);
-    std::memcpy(values + (part.first + part.shared) * v, out + part.shared * v, (part.out - part.shared) * v);
+    std::copy_n(out, part.shared * v, shared);
+    std::copy_n(out + part.shared * v, (part.out - part.shared) * v, values + (part.first + part.shared) * v);
   }
 
  private:
@@ -441,9 +442,9 @@ class ChunkCutter final : public TtvCutter {
   [[nodiscard]] Position position() const override { return {chunk_, 0}; }
   void go(const Position& position) override { chunk_ = position[0]; }
   void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
-    std::memcpy(shared, out, part.shared * value_);
-    std::memcpy(values + (part.first + part.shared) * value_, out + part.shared * value_,
-                (part.out - part.shared) * value_);
+    std::copy_n(out, part.shared * value_, shared);
+    std::copy_n(out + part.shared * value_, (part.out - part.shared) * value_,
+                values + (part.first + part.shared) * value_);
   }
 
  private:

@@ -38,7 +38,7 @@ std::vector<std::uint64_t> numbers_in_order(const Flycoo& f) {
   NonzeroBlock<Index, double> block(f.shape().order());
   for (std::uint64_t k = 0; k < f.shape().nnz; ++k) {
     f.decode(k, 1, block);
-    numbers.push_back(static_cast<std::uint64_t>(block.values[0]));
+    numbers.push_back(static_cast<std::uint64_t>(static_cast<std::int64_t>(block.values[0])));  // some are negative
   }
   return numbers;
 }

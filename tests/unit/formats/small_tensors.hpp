@@ -52,7 +52,14 @@ inline CooTensor full(const std::vector<std::uint64_t>& dims) {
 /// The elements of a buffer of either width.
 template <class Buffers>
 std::vector<std::uint64_t> list(const Buffers& buffer) {
-  return std::visit([](const auto& b) { return std::vector<std::uint64_t>(b.begin(), b.end()); }, buffer);
+  return std::visit(
+      [](const auto& b) {
+        std::vector<std::uint64_t> numbers;
+        // Values may be negative.
+        for (const auto x : b) numbers.push_back(static_cast<std::uint64_t>(static_cast<std::int64_t>(x)));
+        return numbers;
+      },
+      buffer);
 }
 
 }  // namespace polyad::small
