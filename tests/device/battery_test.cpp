@@ -12,22 +12,10 @@
 namespace polyad {
 namespace {
 
+using device_cases::device_context;
+using device_cases::shared_context;
+
 using device_cases::Count;
-
-Context device_context(std::uint64_t memory = 0, std::string_view names = "opencl:0") {
-  DeviceOptions options;
-  options.memory = memory;
-  Context context;
-  context.threads = 2;
-  context.devices = open_devices(names, options);
-  return context;
-}
-
-/// Devices stay open: their compiled kernels are shared by the tests.
-Context& shared_context() {
-  static Context context = device_context();
-  return context;
-}
 
 /// All ranks at order 3; one for each number of lanes that differs elsewhere, so that few programs are compiled.
 std::vector<std::uint64_t> ranks_for(const cases::Case& c, bool f64) {

@@ -16,19 +16,8 @@
 namespace polyad {
 namespace {
 
-Context device_context(std::uint64_t memory = 0, std::string_view names = "opencl:0") {
-  DeviceOptions options;
-  options.memory = memory;
-  Context context;
-  context.threads = 2;
-  context.devices = open_devices(names, options);
-  return context;
-}
-
-Context& shared_context() {
-  static Context context = device_context();
-  return context;
-}
+using device_cases::device_context;
+using device_cases::shared_context;
 
 Context processor() {
   Context context;

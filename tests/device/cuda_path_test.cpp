@@ -77,8 +77,8 @@ std::uint64_t little(const CooTensor& x) { return 75 * 8 * 4 * 3 + x.bytes() / 2
 
 /// MTTKRP in mode 1 of a tensor that does not fit; whether it was exact.
 bool streamed(const CooTensor& x, const Context& on_device) {
-  const auto dense = device_cases::whole_number_factors(x.dims, 5);
-  const auto factors = device_cases::as_factors<float>(dense);
+  const auto dense = cases::whole_number_factors(x.dims, 5);
+  const auto factors = cases::as_factors<float>(dense);
   Tensor t = build(x, "f-coo", {}, Context{});
   Workspace workspace;
   FactorMatrix<float> out(Context{}, x.dims[0], 5);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "matrix/cases.hpp"
+#include "matrix/factors.hpp"
 #include "matrix/registered.hpp"
 #include "oracle/kernel_oracle.hpp"
 
@@ -25,25 +26,20 @@ struct Count {
   std::set<std::string, std::less<>> kernels;
 };
 
-inline std::vector<oracle::Dense> whole_number_factors(const std::vector<std::uint64_t>& dims, std::uint64_t rank) {
-  cases::Dice dice(rank + dims.size());
-  std::vector<oracle::Dense> all;
-  for (const std::uint64_t d : dims) {
-    oracle::Dense& f = all.emplace_back(d, rank);
-    for (double& v : f.values) v = static_cast<double>(dice.below(5)) - 2;
-  }
-  return all;
+/// \param memory most to use on each device; 0: what it has
+inline Context device_context(std::uint64_t memory = 0, std::string_view names = "opencl:0") {
+  DeviceOptions options;
+  options.memory = memory;
+  Context context;
+  context.threads = 2;
+  context.devices = open_devices(names, options);
+  return context;
 }
 
-template <class T>
-std::vector<FactorMatrix<T>> as_factors(const std::vector<oracle::Dense>& all) {
-  std::vector<FactorMatrix<T>> out;
-  for (const oracle::Dense& d : all) {
-    FactorMatrix<T>& f = out.emplace_back(Context{}, d.rows, d.cols);
-    for (std::uint64_t i = 0; i < d.rows; ++i)
-      for (std::uint64_t r = 0; r < d.cols; ++r) f(i, r) = static_cast<T>(d(i, r));
-  }
-  return out;
+/// Devices stay open: their compiled kernels are shared by the tests.
+inline Context& shared_context() {
+  static Context context = device_context();
+  return context;
 }
 
 /// The formats of a device kernel.
@@ -88,8 +84,8 @@ inline void for_each_run(const CooTensor& x, std::uint64_t rank, const Context& 
 /// Runs everything on a tensor of whole numbers and expects the oracle's numbers, exactly.
 template <class T>
 void run_all(const CooTensor& x, std::uint64_t rank, const Context& context, Count& count) {
-  const std::vector<oracle::Dense> dense = whole_number_factors(x.dims, rank);
-  const std::vector<FactorMatrix<T>> factors = as_factors<T>(dense);
+  const std::vector<oracle::Dense> dense = cases::whole_number_factors(x.dims, rank);
+  const std::vector<FactorMatrix<T>> factors = cases::as_factors<T>(dense);
   std::vector<oracle::Dense> want;
   for (int mode = 0; mode < x.order(); ++mode) want.push_back(oracle::mttkrp(x, dense, mode));
   Workspace workspace;

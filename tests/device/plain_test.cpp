@@ -89,8 +89,8 @@ TEST(PlainDoor, PartsPassThroughSlots) {
       auto device = std::make_shared<CountingDevice>(context.devices[0]);
       context.devices = {device};
       context.deterministic = deterministic;
-      const std::vector<oracle::Dense> dense = device_cases::whole_number_factors(x.dims, 3);
-      const std::vector<FactorMatrix<float>> factors = device_cases::as_factors<float>(dense);
+      const std::vector<oracle::Dense> dense = cases::whole_number_factors(x.dims, 3);
+      const std::vector<FactorMatrix<float>> factors = cases::as_factors<float>(dense);
       Workspace workspace;
       device_cases::for_each_run(x, 3, context, [&](Tensor& t, int mode, const KernelEntry& kernel) {
         if (deterministic && t.format().name == "coo-perm") return;  // needs all of it on the device

@@ -36,8 +36,8 @@ cases::Case three_kinds(std::uint64_t nnz = 2600) {
 
 template <class T>
 void run(const CooTensor& x, std::string_view format, int modes, const Context& context, device_cases::Count& count) {
-  const std::vector<oracle::Dense> dense = device_cases::whole_number_factors(x.dims, 3);
-  const std::vector<FactorMatrix<T>> factors = device_cases::as_factors<T>(dense);
+  const std::vector<oracle::Dense> dense = cases::whole_number_factors(x.dims, 3);
+  const std::vector<FactorMatrix<T>> factors = cases::as_factors<T>(dense);
   Tensor t = build(x, format, {}, context);
   Workspace workspace;
   for (int mode = 0; mode < modes; ++mode)

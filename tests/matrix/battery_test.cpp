@@ -8,6 +8,7 @@
 #include <polyad/polyad.hpp>
 
 #include "matrix/cases.hpp"
+#include "matrix/factors.hpp"
 #include "matrix/registered.hpp"
 #include "oracle/kernel_oracle.hpp"
 
@@ -24,27 +25,6 @@ constexpr std::array thread_counts = {1, 2, 3, 7, 16};
 
 /// Every rank with two threads, every number of threads with ranks of each kind of blocks of columns.
 bool together(int threads, std::uint64_t rank) { return threads == 2 || rank == 3 || rank == 16 || rank == 33; }
-
-std::vector<oracle::Dense> whole_number_factors(const std::vector<std::uint64_t>& dims, std::uint64_t rank) {
-  cases::Dice dice(rank + dims.size());
-  std::vector<oracle::Dense> all;
-  for (const std::uint64_t d : dims) {
-    oracle::Dense& f = all.emplace_back(d, rank);
-    for (double& v : f.values) v = static_cast<double>(dice.below(5)) - 2;
-  }
-  return all;
-}
-
-template <class T>
-std::vector<FactorMatrix<T>> as_factors(const std::vector<oracle::Dense>& all) {
-  std::vector<FactorMatrix<T>> out;
-  for (const oracle::Dense& d : all) {
-    FactorMatrix<T>& f = out.emplace_back(Context{}, d.rows, d.cols);
-    for (std::uint64_t i = 0; i < d.rows; ++i)
-      for (std::uint64_t r = 0; r < d.cols; ++r) f(i, r) = static_cast<T>(d(i, r));
-  }
-  return out;
-}
 
 class Battery : public testing::TestWithParam<std::string_view> {};
 
@@ -88,7 +68,7 @@ int mttkrp_cases(const cases::Case& c, std::string_view format) {
   for (const int rank : ranks) {
     if (large && rank != 3 && rank != 16 && rank != 33) continue;
     auto& [factors, results] = expected.emplace_back();
-    factors = whole_number_factors(x.dims, static_cast<std::uint64_t>(rank));
+    factors = cases::whole_number_factors(x.dims, static_cast<std::uint64_t>(rank));
     for (int mode = 0; mode < x.order(); ++mode) results.push_back(oracle::mttkrp(x, factors, mode));
   }
   for (const int threads : thread_counts) {
@@ -99,7 +79,7 @@ int mttkrp_cases(const cases::Case& c, std::string_view format) {
     Workspace workspace;
     for (const auto& [dense, results] : expected) {
       if (!together(threads, dense[0].cols)) continue;
-      const std::vector<FactorMatrix<T>> factors = as_factors<T>(dense);
+      const std::vector<FactorMatrix<T>> factors = cases::as_factors<T>(dense);
       for (int mode = 0; mode < x.order(); ++mode)
         for (const KernelEntry& kernel : kernels()) {
           if (kernel.operation != "mttkrp") continue;
