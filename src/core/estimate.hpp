@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -57,11 +58,19 @@ struct SweepEstimate {
   std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
 };
 
-/// What a format that is built from a sorted copy of the coordinates holds meanwhile: the copy, and the records of the
-/// sort or its own arrays.
-[[nodiscard]] inline double bytes_from_sorted_copy(const EstimateRequest& q, double bytes) {
-  const double copy = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
-  return copy + std::max(bytes, 24 * q.sample.nnz());
+/// What a format that is built from SortedNonzeros holds meanwhile, beside the coordinates.
+/// \param bytes of the format \param orders 1, or 2 if the nonzeros are sorted once more by another mode
+[[nodiscard]] inline double bytes_from_sorted(const EstimateRequest& q, double bytes, int orders = 1) {
+  int bits = 0;
+  for (const std::uint64_t d : q.sample.tensor().dims) bits += std::bit_width(d == 0 ? d : d - 1);
+  const double levels = q.sample.nnz();
+  if (bits > 128) {  // a sorted copy of the coordinates
+    const double copy = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
+    return orders * copy + std::max(bytes + levels, 24 * q.sample.nnz());
+  }
+  const double records = q.sample.nnz() * ((bits <= 64 ? 8 : 16) + q.value_bytes());
+  // The sort may need room for as many records again, before anything is built from them.
+  return orders * records + std::max(bytes + levels, records);
 }
 
 /// Writing the output of a mode whose rows are stored once.

@@ -97,7 +97,7 @@ void count_keys(const Indices<Index>& indices, const KeyLayout& layout, std::uin
   const radix::KeySource<Key, Index> source{&layout, indices};
   radix::SpareStore<Key> other;
   KeyRuns<Key> runs{tallies};
-  radix::Sort(context, n, layout.bits, source, other, runs, std::type_identity<Key>{}, purpose).run();
+  radix::Sort(context, n, {layout.bits}, source, other, runs, std::type_identity<Key>{}, purpose).run();
 }
 
 // Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators" (the finaliser of splitmix64).
@@ -184,7 +184,7 @@ void count_hashes(const Indices<Index>& indices, std::span<const int> modes, std
   const HashSource<Rec, Index> source{indices, modes, mask};
   radix::SpareStore<Rec> other;
   HashRuns<Rec, Index> runs{indices, modes, tallies};
-  radix::Sort(context, n, 64, source, other, runs, std::type_identity<Rec>{}, purpose).run();
+  radix::Sort(context, n, {64}, source, other, runs, std::type_identity<Rec>{}, purpose).run();
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ std::vector<std::uint64_t> renumber_by_search(Index* index, std::uint64_t n, std
     const radix::KeySource<std::uint64_t, Index> source{&layout, {index}};
     radix::ArrayStore<std::uint64_t> other{keys.data()};
     CopyKeys copy{keys.data()};
-    radix::Sort(context, n, layout.bits, source, other, copy, std::type_identity<std::uint64_t>{},
+    radix::Sort(context, n, {layout.bits}, source, other, copy, std::type_identity<std::uint64_t>{},
                 "the scratch array of the indices that occur")
         .run();
     std::unique_copy(keys.begin(), keys.end(), std::back_inserter(old));

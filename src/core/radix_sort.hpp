@@ -137,25 +137,25 @@ inline constexpr std::size_t block_records = 512;
 template <class Rec>
 inline constexpr std::size_t leaf_records = (std::size_t{256} << 10U) / sizeof(Rec);
 
-/// Stable insertion sort, for a handful.
+/// Stable insertion sort by the key's bits from `floor` on, for a handful.
 template <class Rec>
-inline void insertion_sort(Rec* a, std::size_t n) {
+inline void insertion_sort(Rec* a, std::size_t n, int floor) {
   for (std::size_t i = 1; i < n; ++i) {
     const Rec r = a[i];
-    const auto key = key_of(r);
+    const auto key = key_of(r) >> floor;
     std::size_t j = i;
-    for (; j > 0 && key_of(a[j - 1]) > key; --j) a[j] = a[j - 1];
+    for (; j > 0 && key_of(a[j - 1]) >> floor > key; --j) a[j] = a[j - 1];
     a[j] = r;
   }
 }
 
-/// Sorts n records, n < 2^32, stably by LSD passes over the bits that differ; `other` has room for n. Returns where the
-/// result is: a or other.
+/// Sorts n records, n < 2^32, stably by the key's bits from `floor` on (below the highest): LSD passes over those that
+/// differ; `other` has room for n. Returns where the result is: a or other.
 template <class Rec>
-inline Rec* sort_in_cache(Rec* a, Rec* other, std::size_t n) {
+inline Rec* sort_in_cache(Rec* a, Rec* other, std::size_t n, int floor = 0) {
   using Key = KeyOf<Rec>;
   if (n <= 24) {
-    insertion_sort(a, n);
+    insertion_sort(a, n, floor);
     return a;
   }
   const Key first = key_of(a[0]);
@@ -165,10 +165,11 @@ inline Rec* sort_in_cache(Rec* a, Rec* other, std::size_t n) {
   for (std::size_t i = 1; i < n; ++i) {
     const Key key = key_of(a[i]);
     differ |= key ^ first;
-    in_order &= previous <= key;
+    in_order &= previous >> floor <= key >> floor;
     previous = key;
   }
   if (in_order) return a;
+  differ = static_cast<Key>(differ >> floor << floor);
   std::array<std::uint32_t, 2048> next;
   const int widest = n >= 4096 ? 11 : n >= 512 ? 8 : 6;
   while (differ != 0) {
@@ -212,6 +213,27 @@ struct KeySource {
   }
 };
 
+/// The nonzeros of a tensor as (packed indices, value), packed as they are read.
+template <class Rec, class Index, class Value>
+struct RecordSource {
+  const KeyLayout* layout = nullptr;
+  std::array<Index*, max_order> indices = {};
+  Value* values = nullptr;
+
+  void load(std::uint64_t begin, std::size_t count, Rec* out) const {
+    std::array<KeyOf<Rec>, block_records> keys;
+    for (std::size_t done = 0; done < count; done += block_records) {
+      const std::size_t n = std::min(count - done, block_records);
+      layout->pack(indices, begin + done, n, keys.data());
+      for (std::size_t i = 0; i < n; ++i)
+        out[done + i] = {std::bit_cast<decltype(Rec::words)>(keys[i]), values[begin + done + i]};
+    }
+  }
+  void load_keys(std::uint64_t begin, std::size_t count, KeyOf<Rec>* out, int needed_from) const {
+    layout->pack(indices, begin, count, out, needed_from);
+  }
+};
+
 /// The second store of a sort of keys that nothing else can hold: allocated only when a bucket does not fit the cache.
 template <class Rec>
 struct SpareStore : ArrayStore<Rec> {
@@ -239,6 +261,12 @@ struct Scratch {
   }
 };
 
+/// The bits of a key by which a sort goes: those from `floor` on. Records that agree there keep their order.
+struct KeyBits {
+  int all = 0;    ///< of the key; higher ones are 0
+  int floor = 0;  ///< fewer than the key's type has
+};
+
 /// One sort. A Source has load and load_keys; an Other has store too, and prepare if it must be told before it is
 /// written; the Visitor gets every sorted bucket, where equal keys are never split between calls:
 ///
@@ -253,11 +281,12 @@ class Sort {
  public:
   using Key = KeyOf<Rec>;
 
-  Sort(const Context& context, std::uint64_t n, int key_bits, const Source& source, Other& other, Visitor& visitor,
+  Sort(const Context& context, std::uint64_t n, KeyBits key_bits, const Source& source, Other& other, Visitor& visitor,
        std::type_identity<Rec>, std::string_view purpose, Scratch* lent = nullptr)
       : context_(context),
         n_(n),
-        bits_(key_bits),
+        bits_(key_bits.all - key_bits.floor),
+        floor_(key_bits.floor),
         source_(source),
         other_(other),
         visitor_(visitor),
@@ -310,15 +339,17 @@ class Sort {
   struct Node {
     std::uint64_t begin = 0;
     std::uint64_t size = 0;
-    int bits = 0;  // low bits of the key by which the records are not yet sorted
+    int bits = 0;  // low bits of the key, from the floor on, by which the records are not yet sorted
     bool in_scratch = false;
   };
 
   static constexpr int most_team_bits = 11;
   static constexpr int most_task_bits = 8;
 
-  // As many bits as make buckets of half a leaf, were the keys spread evenly.
+  // As many bits as make buckets of half a leaf, were the keys spread evenly; all that are left when one digit holds
+  // them: the cache then finds buckets in order.
   static int digit_bits(const Node& node, int most) {
+    if (node.bits <= most) return node.bits;
     const std::uint64_t buckets = node.size / (leaf_records<Rec> / 2);
     return std::min({std::max(width_of(buckets), 1), most, node.bits});
   }
@@ -356,7 +387,7 @@ class Sort {
     std::vector<std::uint64_t> next(static_cast<std::size_t>(team) * buckets);  // [team][buckets]
     cpu::run_team(team, [&](int rank, int size) {
       const cpu::Share s = cpu::share_of(node.size, rank, size);
-      count(from, node.begin + s.begin, node.begin + s.end, node.bits - digit, digit,
+      count(from, node.begin + s.begin, node.begin + s.end, floor_ + node.bits - digit, digit,
             next.data() + static_cast<std::size_t>(rank) * buckets);
     });
     std::vector<std::uint64_t> ends(buckets);
@@ -371,7 +402,7 @@ class Sort {
     if (one_bucket) return {};
     cpu::run_team(team, [&](int rank, int size) {
       const cpu::Share s = cpu::share_of(node.size, rank, size);
-      scatter(from, to, node.begin + s.begin, node.begin + s.end, node.bits - digit, digit,
+      scatter(from, to, node.begin + s.begin, node.begin + s.end, floor_ + node.bits - digit, digit,
               next.data() + static_cast<std::size_t>(rank) * buckets);
     });
     return ends;
@@ -467,7 +498,7 @@ class Sort {
       const std::size_t buckets = std::size_t{1} << static_cast<unsigned>(digit);
       std::array<std::uint64_t, std::size_t{1} << most_task_bits> next = {};
       const std::uint64_t end = node.begin + node.size;
-      const int shift = node.bits - digit;
+      const int shift = floor_ + node.bits - digit;
       node.in_scratch ? count(scratch, node.begin, end, shift, digit, next.data())
                       : count(other_, node.begin, end, shift, digit, next.data());
       if (std::find(next.begin(), next.end(), node.size) != next.end()) {
@@ -487,13 +518,14 @@ class Sort {
   }
 
   void leaf(int rank, std::uint64_t begin, std::uint64_t size, Rec* spare) {
-    const Rec* sorted = sort_in_cache(scratch_.data() + begin, spare, static_cast<std::size_t>(size));
+    const Rec* sorted = sort_in_cache(scratch_.data() + begin, spare, static_cast<std::size_t>(size), floor_);
     visitor_.sorted(rank, begin, static_cast<std::size_t>(size), sorted);
   }
 
   const Context& context_;
   std::uint64_t n_;
-  int bits_;
+  int bits_;  // from the floor on
+  int floor_;
   const Source& source_;
   Other& other_;
   Visitor& visitor_;

@@ -20,34 +20,18 @@ constexpr std::string_view scratch_purpose = "the scratch array of the sort";
 
 // The nonzeros as (packed indices, value): the key holds all indices, so nothing has to be gathered after the sort.
 template <class Rec, class Index, class Value>
-struct TensorStore {
-  const KeyLayout* layout = nullptr;
-  std::array<Index*, max_order> indices = {};
-  Value* values = nullptr;
-
-  void load(std::uint64_t begin, std::size_t count, Rec* out) const {
-    std::array<KeyOf<Rec>, block_records> keys;
-    for (std::size_t done = 0; done < count; done += block_records) {
-      const std::size_t n = std::min(count - done, block_records);
-      layout->pack(indices, begin + done, n, keys.data());
-      for (std::size_t i = 0; i < n; ++i)
-        out[done + i] = {std::bit_cast<decltype(Rec::words)>(keys[i]), values[begin + done + i]};
-    }
-  }
-  void load_keys(std::uint64_t begin, std::size_t count, KeyOf<Rec>* out, int needed_from) const {
-    layout->pack(indices, begin, count, out, needed_from);
-  }
+struct TensorStore : RecordSource<Rec, Index, Value> {
   void store(std::uint64_t at, const Rec& r) const {
-    for (const KeyLayout::Field& f : layout->fields)
-      indices[static_cast<std::size_t>(f.mode)][at] = KeyLayout::unpack<Index>(key_of(r), f);
-    values[at] = r.payload;
+    for (const KeyLayout::Field& f : this->layout->fields)
+      this->indices[static_cast<std::size_t>(f.mode)][at] = KeyLayout::unpack<Index>(key_of(r), f);
+    this->values[at] = r.payload;
   }
   void store_all(std::uint64_t begin, std::size_t count, const Rec* records) const {
-    for (const KeyLayout::Field& f : layout->fields) {
-      Index* out = indices[static_cast<std::size_t>(f.mode)] + begin;
+    for (const KeyLayout::Field& f : this->layout->fields) {
+      Index* out = this->indices[static_cast<std::size_t>(f.mode)] + begin;
       for (std::size_t i = 0; i < count; ++i) out[i] = KeyLayout::unpack<Index>(key_of(records[i]), f);
     }
-    for (std::size_t i = 0; i < count; ++i) values[begin + i] = records[i].payload;
+    for (std::size_t i = 0; i < count; ++i) this->values[begin + i] = records[i].payload;
   }
 };
 
@@ -119,15 +103,15 @@ void sort_by_key(CooTensor& x, const KeyLayout& layout, const Context& context, 
   visit(foreign ? fresh : x, [&]<class Index, class Value>(const CooView<Index, Value>& to) {
     using Rec = Record<Key, Value>;
     using Store = TensorStore<Rec, Index, Value>;
-    const Store other{&layout, to.indices, to.values};
+    const Store other{{&layout, to.indices, to.values}};
     Store source = other;
     if (foreign)
       visit(x, [&]<class I, class V>(const CooView<I, V>& from) {
         if constexpr (std::is_same_v<I, Index> && std::is_same_v<V, Value>)
-          source = {&layout, from.indices, from.values};
+          source = {{&layout, from.indices, from.values}};
       });
     Keep<Rec, Store> keep{other};
-    Sort(context, to.nnz, layout.bits, source, other, keep, std::type_identity<Rec>{}, scratch_purpose, scratch)
+    Sort(context, to.nnz, {layout.bits}, source, other, keep, std::type_identity<Rec>{}, scratch_purpose, scratch)
         .run(report_half);
   });
   if (foreign) {
@@ -206,7 +190,7 @@ void sort_by_permutation(CooTensor& x, std::span<const std::uint64_t> largest, s
       source.identity = tie.modes == 0;
       KeepAndBreakTies<Rec, Index, Store> keep{other, tie.begin, mode_order.subspan(end), end, later};
       context.report({"sorting", n * tie.modes / (mode_order.size() + 1), n, "nonzeros"});
-      Sort(context, tie.count, layout.bits, source, other, keep, std::type_identity<Rec>{}, scratch_purpose).run();
+      Sort(context, tie.count, {layout.bits}, source, other, keep, std::type_identity<Rec>{}, scratch_purpose).run();
       for (std::vector<Tie>& some : later) {
         ties.insert(ties.end(), some.begin(), some.end());
         some.clear();

@@ -11,17 +11,11 @@
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
+#include "core/tuple_hash.hpp"
 
 namespace polyad {
 
 namespace {
-
-/// A number without visible structure for every number (the finaliser of SplitMix64).
-constexpr std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31U);
-}
 
 /// Hashes that are kept. The estimate's standard deviation is 1 / sqrt(kept - 2).
 constexpr std::size_t kept = 4096;
@@ -40,6 +34,9 @@ class SmallestHashes {
     for (const std::uint64_t h : other.slots_)
       if (h != empty) add(h);
   }
+
+  /// No larger hash is of interest.
+  [[nodiscard]] std::uint64_t largest() const { return largest_; }
 
   /// How many distinct values were seen.
   [[nodiscard]] double count() {
@@ -81,26 +78,73 @@ class SmallestHashes {
   std::uint64_t largest_ = std::numeric_limits<std::uint64_t>::max();
 };
 
-double estimate_distinct(const CooTensor& x, std::uint32_t modes, int shift, const Context& context) {
+/// Tuples are marked in a table when there can be no more: the table fits the second-level cache.
+constexpr std::uint64_t most_marked = std::uint64_t{1} << 19U;
+
+/// How many tuples there can be; most_marked + 1 stands for more.
+template <class Index>
+std::uint64_t possible_tuples(const TupleSource<Index>& source, std::span<const std::uint64_t> lengths) {
+  std::uint64_t product = 1;
+  for (std::size_t k = 0; k < source.modes; ++k) {
+    if (lengths[k] > most_marked / product) return most_marked + 1;
+    product *= lengths[k];
+  }
+  return product;
+}
+
+/// The number of distinct tuples, exactly.
+template <class Index>
+double count_marked(const TupleSource<Index>& source, std::span<const std::uint64_t> lengths, std::uint64_t possible,
+                    std::uint64_t nnz, int threads) {
+  std::vector<std::vector<std::uint8_t>> marked(static_cast<std::size_t>(threads));
+  cpu::run_team(threads, [&](int rank, int size) {
+    const cpu::Share share = cpu::share_of(nnz, rank, size);
+    std::vector<std::uint8_t>& mine = marked[static_cast<std::size_t>(rank)];
+    mine.resize(possible);
+    std::array<std::uint32_t, 512> places;
+    for (std::uint64_t begin = share.begin; begin < share.end; begin += places.size()) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(share.end - begin, places.size()));
+      places.fill(0);
+      for (std::size_t k = 0; k < source.modes; ++k) {
+        const Index* index = source.indices[k] + begin;
+        const auto length = static_cast<std::uint32_t>(lengths[k]);
+        for (std::size_t i = 0; i < count; ++i)
+          places[i] = places[i] * length + static_cast<std::uint32_t>(index[i] >> source.shift);
+      }
+      for (std::size_t i = 0; i < count; ++i) mine[places[i]] = 1;
+    }
+  });
+  std::uint64_t found = 0;
+  for (std::size_t p = 0; p < possible; ++p)
+    found += std::ranges::any_of(marked, [&](const auto& m) { return m[p] != 0; }) ? 1 : 0;
+  return static_cast<double>(found);
+}
+
+template <class Index, class Value>
+double estimate_distinct(const CooView<const Index, Value>& x, std::uint32_t modes, int shift, const Context& context) {
   const int threads = context.thread_count();
+  TupleSource<Index> source;
+  source.shift = shift;
+  std::array<std::uint64_t, max_order> lengths = {};  // [source.modes]
+  for (std::size_t m = 0; m < static_cast<std::size_t>(x.order); ++m) {
+    if ((modes >> m & 1U) == 0) continue;
+    lengths[source.modes] = (x.dims[m] >> static_cast<unsigned>(shift)) + 1;
+    source.indices[source.modes] = x.indices[m];
+    source.factors[source.modes++] = mixed(m + 1) | 1U;
+  }
+  const std::uint64_t possible = possible_tuples(source, lengths);
+  if (possible <= most_marked && possible <= std::max<std::uint64_t>(kept, x.nnz))
+    return count_marked(source, lengths, possible, x.nnz, threads);
   std::vector<SmallestHashes> found(static_cast<std::size_t>(threads));
   cpu::run_team(threads, [&](int rank, int size) {
-    const cpu::Share share = cpu::share_of(x.nnz(), rank, size);
+    const cpu::Share share = cpu::share_of(x.nnz, rank, size);
     SmallestHashes& mine = found[static_cast<std::size_t>(rank)];
-    std::array<std::uint64_t, 512> hashes;
-    for (std::uint64_t begin = share.begin; begin < share.end; begin += hashes.size()) {
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(share.end - begin, hashes.size()));
-      hashes.fill(0);
-      for (std::size_t m = 0; m < x.indices.size(); ++m)
-        if ((modes >> m & 1U) != 0)
-          std::visit(
-              [&](const auto& buffer) {
-                const auto* index = buffer.data() + begin;
-                const std::uint64_t factor = mixed(m + 1) | 1U;  // its own for every mode
-                for (std::size_t i = 0; i < count; ++i) hashes[i] += (std::uint64_t{index[i]} >> shift) * factor;
-              },
-              x.indices[m]);
-      for (std::size_t i = 0; i < count; ++i) mine.add(mixed(hashes[i]));
+    constexpr std::size_t at_once = 512;
+    std::array<std::uint64_t, at_once + hash_padding> hashes;
+    for (std::uint64_t begin = share.begin; begin < share.end; begin += at_once) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(share.end - begin, at_once));
+      const std::size_t small = small_hashes(source, begin, count, mine.largest(), hashes.data());
+      for (std::size_t i = 0; i < small; ++i) mine.add(hashes[i]);
     }
   });
   for (std::size_t t = 1; t < found.size(); ++t) found[0].add(found[t]);
@@ -113,7 +157,10 @@ double TensorSample::distinct(std::span<const int> modes, int shift) const {
   std::uint32_t bits = 0;
   for (const int m : modes) bits |= std::uint32_t{1} << static_cast<unsigned>(m);
   const auto [known, is_new] = known_.try_emplace({bits, shift}, 0.0);
-  if (is_new) known->second = estimate_distinct(x_, bits, shift, context_);
+  if (is_new)
+    known->second = visit(x_, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+      return estimate_distinct(v, bits, shift, context_);
+    });
   return known->second;
 }
 

@@ -57,10 +57,11 @@ BCsf BCsf::build(const CooTensor& x, const FormatOptions& options, const Context
   BCsf b;
   b.tensor_shape = shape_of(x);
   const std::vector<int> order = modes_with_root(x.dims, options.mode.value());
-  CooTensor sorted = sorted_for_tree(x, order, context);
-  Buffer<std::uint8_t> levels = new_levels(sorted, order, context);
+  radix::Scratch scratch;
+  const SortedNonzeros sorted(x, order, order.size(), context, scratch);
+  Buffer<std::uint8_t> levels = new_levels(sorted, context);
   split_fibres(levels, x.order(), threshold_of(options), context);
-  b.tree = grow_tree(std::move(sorted), order, levels, context);
+  b.tree = grow_tree(sorted, b.tensor_shape, levels, context);
   b.bins = bins_of(b.tree, context);
   return b;
 }
@@ -72,8 +73,8 @@ namespace {
 StoragePrediction predict(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
                           const Context& context) {
   const std::vector<int> order = modes_with_root(x.dims, options.mode.value());
-  const CooTensor sorted = sorted_for_tree(x, order, context);
-  Buffer<std::uint8_t> levels = new_levels(sorted, order, context);
+  radix::Scratch scratch;
+  Buffer<std::uint8_t> levels = new_levels(SortedNonzeros(x, order, order.size(), context, scratch), context);
   split_fibres(levels, x.order(), threshold_of(options), context);
   StoragePrediction p = predict_tree(count_nodes(levels, x.order(), context), x);
   const std::uint64_t bins = (x.nnz() + bin_nonzeros - 1) / bin_nonzeros;

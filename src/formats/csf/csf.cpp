@@ -24,9 +24,18 @@ std::vector<std::vector<int>> Csf::mode_orders(std::span<const std::uint64_t> di
 Csf Csf::build(const CooTensor& x, Trees which, const Context& context) {
   Csf csf;
   csf.tensor_shape = shape_of(x);
+  // Every order is that by length with another mode at the root, so one sort by all modes and sorts by one mode do.
+  const std::vector<std::vector<int>> orders = mode_orders(x.dims, which);
+  const std::vector<int> by_length = modes_by_length(x.dims);
   radix::Scratch scratch;
-  for (const std::vector<int>& order : mode_orders(x.dims, which))
-    csf.trees.push_back(build_tree(x, order, context, &scratch));
+  radix::Scratch other_scratch;
+  const SortedNonzeros first(x, by_length, by_length.size(), context, scratch);
+  const auto grow = [&](const SortedNonzeros& sorted) {
+    return grow_tree(sorted, csf.tensor_shape, new_levels(sorted, context), context);
+  };
+  for (const std::vector<int>& order : orders)
+    csf.trees.push_back(order == by_length ? grow(first)
+                                           : grow(SortedNonzeros(first, order[0], context, other_scratch)));
   return csf;
 }
 
@@ -99,7 +108,7 @@ SweepEstimate estimate(const EstimateRequest& q, Csf::Trees which) {
     e.bytes += q.sample.nnz() * (q.index_bytes() + q.value_bytes());
     for (std::size_t l = 0; l + 1 < order.size(); ++l)
       e.bytes += most_nodes(q, std::span(order).first(l + 1), q.sample.fibres(order.back())) * (q.index_bytes() + 4);
-    e.build_ns += 30 * q.sample.nnz();
+    e.build_ns += (trees.size() == 1 ? 30 : 22) * q.sample.nnz();
   }
   for (int mode = 0; mode < q.sample.order(); ++mode) {
     double best = std::numeric_limits<double>::infinity();
@@ -116,7 +125,7 @@ SweepEstimate estimate(const EstimateRequest& q, Csf::Trees which) {
     }
     e.ns += best;
   }
-  e.build_bytes = bytes_from_sorted_copy(q, e.bytes);
+  e.build_bytes = bytes_from_sorted(q, e.bytes, trees.size() == 1 ? 1 : 2);
   e.deterministic = which == Csf::Trees::all;
   double longest = 0;
   for (int m = 0; m < q.sample.order(); ++m) longest = std::max(longest, q.sample.nnz() / q.sample.fibres(m));

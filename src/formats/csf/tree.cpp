@@ -6,39 +6,10 @@
 #include <numeric>
 
 #include "backends/cpu/threads.hpp"
-#include "formats/coo/coo.hpp"
-#include "polyad/operations.hpp"
 
 namespace polyad {
 
 namespace {
-
-/// The arrays of x without owning them.
-CooTensor view_of(const CooTensor& x) {
-  const auto owner = std::shared_ptr<const void>(&x, [](const void*) {});
-  const auto view = [&]<class T>(const Buffer<T>& b) {
-    return Buffer<T>::view(owner, const_cast<T*>(b.data()), b.size());
-  };
-  CooTensor v;
-  v.dims = x.dims;
-  v.sorted_by = x.sorted_by;
-  v.duplicates_merged = x.duplicates_merged;
-  for (const IndexBuffer& b : x.indices)
-    v.indices.push_back(std::visit([&](const auto& typed_buffer) { return IndexBuffer(view(typed_buffer)); }, b));
-  v.values = std::visit([&](const auto& typed_buffer) { return ValueBuffer(view(typed_buffer)); }, x.values);
-  return v;
-}
-
-/// The buffer itself, or a copy of a view.
-template <class T>
-Buffer<T> owned(Buffer<T>&& b, const Context& context, std::string_view purpose) {
-  if (!b.is_view()) return std::move(b);
-  Buffer<T> copy(context, b.size(), purpose, Paging::plain);
-  cpu::parallel_ranges(context.thread_count(), b.size(), [&](std::uint64_t begin, std::uint64_t end) {
-    std::copy(b.data() + begin, b.data() + end, copy.data() + begin);
-  });
-  return copy;
-}
 
 IndexBuffer pointer_buffer(std::uint64_t nodes, std::uint64_t nnz, const Context& context) {
   constexpr std::string_view purpose = "the pointers of a level of CSF";
@@ -46,6 +17,9 @@ IndexBuffer pointer_buffer(std::uint64_t nodes, std::uint64_t nnz, const Context
     return Buffer<std::uint32_t>(context, nodes + 1, purpose, Paging::plain);
   return Buffer<std::uint64_t>(context, nodes + 1, purpose, Paging::plain);
 }
+
+/// Nonzeros that a thread handles at a time, level after level.
+constexpr std::uint64_t grown_at_once = 1024;
 
 /// Positions of the first new node of each part at each level.
 struct Starts {
@@ -136,35 +110,14 @@ int useful_threads(std::uint64_t n, const Context& context) {
   return static_cast<int>(std::clamp<std::uint64_t>(n >> 14U, 1, static_cast<std::uint64_t>(context.thread_count())));
 }
 
-CooTensor sorted_for_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
-                          radix::Scratch* scratch) {
-  // The sort writes a view's nonzeros to new arrays: it spares the copy.
-  CooTensor sorted = x.index_width() == width_for(x.dims) ? view_of(x) : narrowest_copy(x, context);
-  if (scratch) {
-    radix::sort_nonzeros(sorted, mode_order, context, *scratch);
-  } else {
-    sort_nonzeros(sorted, mode_order, context);
-  }
-  return sorted;
-}
-
-Buffer<std::uint8_t> new_levels(const CooTensor& sorted, std::span<const int> mode_order, const Context& context) {
+Buffer<std::uint8_t> new_levels(const SortedNonzeros& sorted, const Context& context) {
   Buffer<std::uint8_t> levels(context, sorted.nnz(), "the levels where nonzeros begin", Paging::plain);
   if (levels.empty()) return levels;
-  const auto leaf = static_cast<int>(mode_order.size()) - 1;
-  visit(sorted, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
-    cpu::parallel_ranges(context.thread_count(), v.nnz - 1, [&](std::uint64_t begin, std::uint64_t end) {
-      constexpr std::uint64_t step = 4096;
-      for (std::uint64_t b = begin; b < end; b += step) {
-        const std::uint64_t n = std::min(end - b, step);
-        std::uint8_t* level = levels.data() + b + 1;
-        std::fill_n(level, n, static_cast<std::uint8_t>(leaf));
-        for (int l = leaf - 1; l >= 0; --l) {
-          const Index* index = v.indices[static_cast<std::size_t>(mode_order[static_cast<std::size_t>(l)])] + b;
-          const auto mark = static_cast<std::uint8_t>(l);
-          for (std::uint64_t k = 0; k < n; ++k) level[k] = index[k] != index[k + 1] ? mark : level[k];
-        }
-      }
+  const auto leaf = static_cast<std::uint8_t>(sorted.mode_order().size() - 1);
+  sorted.visit([&](const auto& nonzeros) {
+    cpu::parallel_ranges(context.thread_count(), levels.size() - 1, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t b = begin + 1; b <= end; b += grown_at_once)
+        nonzeros.new_levels(b, static_cast<std::size_t>(std::min(end + 1 - b, grown_at_once)), leaf, &levels[b]);
     });
   });
   levels[0] = 0;
@@ -204,68 +157,92 @@ std::vector<std::uint64_t> count_nodes(const Buffer<std::uint8_t>& levels, int o
   return Starts(levels, order, context).at.back();
 }
 
-FibreTree grow_tree(CooTensor&& sorted, std::span<const int> mode_order, const Buffer<std::uint8_t>& levels,
+namespace {
+
+/// One level of a tree while threads fill it.
+template <class Index, class Pointer>
+struct LevelRoom {
+  Index* ids = nullptr;
+  Pointer* pointers = nullptr;
+};
+
+/// What one thread adds to a level from a block of nonzeros. Without a branch: what is written at `node` before its
+/// nonzero comes is overwritten, and as long as node < end there is one to come.
+/// \param child where the next node of the level below goes; at the fibres the nonzeros themselves
+template <class Nonzeros, class Index, class Pointer>
+void add_nodes(const Nonzeros& nonzeros, std::size_t level, bool above_leaves, const std::uint8_t* levels,
+               std::uint64_t begin, std::uint64_t count, const LevelRoom<Index, Pointer>& to, std::uint64_t& node,
+               std::uint64_t end, std::uint64_t& child) {
+  if (above_leaves) {
+    for (std::uint64_t k = begin; k < begin + count && node < end; ++k) {
+      to.ids[node] = nonzeros.template index<Index>(level, k);
+      to.pointers[node] = static_cast<Pointer>(k);
+      node += levels[k] <= level ? 1 : 0;
+    }
+  } else {
+    for (std::uint64_t k = begin; k < begin + count && node < end; ++k) {
+      to.ids[node] = nonzeros.template index<Index>(level, k);
+      to.pointers[node] = static_cast<Pointer>(child);
+      node += levels[k] <= level ? 1 : 0;
+      child += levels[k] <= level + 1 ? 1 : 0;
+    }
+  }
+}
+
+}  // namespace
+
+FibreTree grow_tree(const SortedNonzeros& sorted, const TensorShape& shape, const Buffer<std::uint8_t>& levels,
                     const Context& context) {
-  const int order = sorted.order();
   const std::uint64_t nnz = levels.size();
-  const Starts starts(levels, order, context);
+  const auto leaf = sorted.mode_order().size() - 1;
+  const Starts starts(levels, static_cast<int>(leaf) + 1, context);
   FibreTree tree;
-  tree.mode_order.assign(mode_order.begin(), mode_order.end());
-  for (int l = 0; l + 1 < order; ++l) {
-    const auto at = static_cast<std::size_t>(l);
-    const bool above_leaves = l + 2 == order;
-    const std::uint64_t nodes = starts.at.back()[at];
-    IndexBuffer& source = sorted.indices[static_cast<std::size_t>(mode_order[at])];
-    tree.pointers.push_back(pointer_buffer(nodes, nnz, context));
-    std::visit(
-        [&]<class Index, class Pointer>(Buffer<Index>& from, Buffer<Pointer>& pointers) {
-          Buffer<Index> ids(context, nodes, "the indices of a level of CSF", Paging::plain);
+  tree.mode_order.assign(sorted.mode_order().begin(), sorted.mode_order().end());
+  with_types(shape, [&]<class Index, class Value>() {
+    constexpr std::string_view purpose = "the indices of a level of CSF";
+    for (std::size_t l = 0; l < leaf; ++l) {
+      tree.ids.emplace_back(Buffer<Index>(context, starts.at.back()[l], purpose, Paging::plain));
+      tree.pointers.push_back(pointer_buffer(starts.at.back()[l], nnz, context));
+    }
+    tree.ids.emplace_back(Buffer<Index>(context, nnz, "the indices of the leaves of CSF", Paging::plain));
+    tree.values = Buffer<Value>(context, nnz, "the values of CSF", Paging::plain);
+    const auto grow = [&]<class Pointer>(Pointer) {
+      std::vector<LevelRoom<Index, Pointer>> rooms;
+      for (std::size_t l = 0; l < leaf; ++l) {
+        rooms.push_back({typed<Index>(tree.ids[l]), typed<Pointer>(tree.pointers[l])});
+        rooms[l].pointers[starts.at.back()[l]] = static_cast<Pointer>(l + 1 == leaf ? nnz : starts.at.back()[l + 1]);
+      }
+      Index* leaves = typed<Index>(tree.ids.back());
+      auto* values = typed<Value>(tree.values);
+      sorted.visit([&]<class Nonzeros>(const Nonzeros& nonzeros) {
+        if constexpr (std::is_same_v<typename Nonzeros::value_type, Value>) {
           cpu::run_team(starts.parts, [&](int part, int size) {
             const auto p = static_cast<std::size_t>(part);
-            const Index* index = from.data();
-            const std::uint8_t* level = levels.data();
-            Index* id = ids.data();
-            Pointer* pointer = pointers.data();
-            std::uint64_t node = starts.at[p][at];
-            const std::uint64_t end = starts.at[p + 1][at];
-            std::uint64_t k = cpu::share_of(nnz, part, size).begin;
-            // Without a branch: what is written at `node` before its nonzero comes is overwritten, and as long as
-            // node < end there is one to come.
-            if (above_leaves) {
-              for (; node < end; ++k) {
-                id[node] = index[k];
-                pointer[node] = static_cast<Pointer>(k);
-                node += level[k] <= l ? 1 : 0;
-              }
-            } else {
-              std::uint64_t child = starts.at[p][at + 1];
-              for (; node < end; ++k) {
-                id[node] = index[k];
-                pointer[node] = static_cast<Pointer>(child);
-                node += level[k] <= l ? 1 : 0;
-                child += level[k] <= l + 1 ? 1 : 0;
-              }
+            std::vector<std::uint64_t> node = starts.at[p];
+            std::vector<std::uint64_t> child(node.begin() + 1, node.end());
+            const cpu::Share share = cpu::share_of(nnz, part, size);
+            // All levels of a block of nonzeros that stays in L1.
+            for (std::uint64_t b = share.begin; b < share.end; b += grown_at_once) {
+              const std::uint64_t n = std::min(share.end - b, grown_at_once);
+              for (std::size_t l = 0; l < leaf; ++l)
+                add_nodes(nonzeros, l, l + 1 == leaf, levels.data(), b, n, rooms[l], node[l], starts.at[p + 1][l],
+                          child[l]);
+              for (std::uint64_t k = b; k < b + n; ++k) leaves[k] = nonzeros.template index<Index>(leaf, k);
+              for (std::uint64_t k = b; k < b + n; ++k) values[k] = nonzeros.value(k);
             }
           });
-          pointers[nodes] = static_cast<Pointer>(above_leaves ? nnz : starts.at.back()[at + 1]);
-          tree.ids.emplace_back(std::move(ids));
-          from = Buffer<Index>();
-        },
-        source, tree.pointers.back());
-  }
-  std::visit(
-      [&](auto& leaf) { tree.ids.emplace_back(owned(std::move(leaf), context, "the indices of the leaves of CSF")); },
-      sorted.indices[static_cast<std::size_t>(mode_order.back())]);
-  std::visit([&](auto& values) { tree.values = owned(std::move(values), context, "the values of CSF"); },
-             sorted.values);
+        }
+      });
+    };
+    nnz <= std::numeric_limits<std::uint32_t>::max() ? grow(std::uint32_t{}) : grow(std::uint64_t{});
+  });
   return tree;
 }
 
-FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
-                     radix::Scratch* scratch) {
-  CooTensor sorted = sorted_for_tree(x, mode_order, context, scratch);
-  const Buffer<std::uint8_t> levels = new_levels(sorted, mode_order, context);
-  return grow_tree(std::move(sorted), mode_order, levels, context);
+FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context) {
+  radix::Scratch scratch;
+  const SortedNonzeros sorted(x, mode_order, mode_order.size(), context, scratch);
+  return grow_tree(sorted, shape_of(x), new_levels(sorted, context), context);
 }
 
 StoragePrediction predict_tree(std::span<const std::uint64_t> nodes, const CooTensor& x) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/format.hpp"
-#include "core/radix_sort.hpp"
+#include "core/sorted_nonzeros.hpp"
 #include "polyad/coo_tensor.hpp"
 
 namespace polyad {
@@ -46,15 +46,9 @@ struct FibreTree {
 /// The same with one mode at the root.
 [[nodiscard]] std::vector<int> modes_with_root(std::span<const std::uint64_t> dims, int root);
 
-/// The nonzeros sorted by mode_order, with the index width that the dims need. Where they are sorted already the arrays
-/// are views of those of x.
-[[nodiscard]] CooTensor sorted_for_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
-                                        radix::Scratch* scratch = nullptr);
-
 /// Per nonzero the first level at which it differs from the one before it: there a path of new nodes begins. order - 1
-/// for a nonzero that only adds a leaf, equal coordinates included.
-[[nodiscard]] Buffer<std::uint8_t> new_levels(const CooTensor& sorted, std::span<const int> mode_order,
-                                              const Context& context);
+/// for a nonzero that only adds a leaf, equal coordinates included. \param sorted by all modes
+[[nodiscard]] Buffer<std::uint8_t> new_levels(const SortedNonzeros& sorted, const Context& context);
 
 /// Begins a new node of the fibre level after every `threshold` nonzeros of a fibre.
 void split_fibres(Buffer<std::uint8_t>& levels, int order, std::uint64_t threshold, const Context& context);
@@ -63,13 +57,12 @@ void split_fibres(Buffer<std::uint8_t>& levels, int order, std::uint64_t thresho
 [[nodiscard]] std::vector<std::uint64_t> count_nodes(const Buffer<std::uint8_t>& levels, int order,
                                                      const Context& context);
 
-/// Builds the tree; leaf indices and values are taken over from the coordinates.
-[[nodiscard]] FibreTree grow_tree(CooTensor&& sorted, std::span<const int> mode_order,
+/// Builds the tree of sorted nonzeros.
+[[nodiscard]] FibreTree grow_tree(const SortedNonzeros& sorted, const TensorShape& shape,
                                   const Buffer<std::uint8_t>& levels, const Context& context);
 
 /// The tree of CSF for an order of the modes.
-[[nodiscard]] FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context,
-                                   radix::Scratch* scratch = nullptr);
+[[nodiscard]] FibreTree build_tree(const CooTensor& x, std::span<const int> mode_order, const Context& context);
 
 /// Words and bytes of a tree with so many nodes per level.
 [[nodiscard]] StoragePrediction predict_tree(std::span<const std::uint64_t> nodes, const CooTensor& x);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "backends/cpu/threads.hpp"
 
@@ -76,13 +77,14 @@ struct Assignment {
     }
   }
 
-  /// Copies an array of the nonzeros to the arrays of the groups (null: not wanted there).
-  template <class T>
-  void distribute(const T* from, const std::array<T*, groups>& to) const {
+  /// Copies from(z) of every nonzero z to the arrays of the groups (null: not wanted there).
+  template <class T, class From>
+  void distribute(const From& from, const std::array<T*, groups>& to) const {
     cpu::run_team(static_cast<int>(runs.size()), [&](int part, int) {
       std::array<std::uint64_t, groups> next = before[static_cast<std::size_t>(part)].nonzeros;
       for (const Run& r : runs[static_cast<std::size_t>(part)]) {
-        if (to[r.group] != nullptr) std::copy(from + r.begin, from + r.end, to[r.group] + next[r.group]);
+        if (to[r.group] != nullptr)
+          for (std::uint64_t z = r.begin; z < r.end; ++z) to[r.group][next[r.group] + (z - r.begin)] = from(z);
         next[r.group] += r.end - r.begin;
       }
     });
@@ -99,10 +101,11 @@ std::uint64_t size_of(const auto& buffer) {
   return std::visit([](const auto& b) { return static_cast<std::uint64_t>(b.size()); }, buffer);
 }
 
-/// The slices of the CSL group.
-void fill_slices(Csl& csl, const IndexBuffer& roots, const Buffer<std::uint8_t>& levels, const Assignment& assigned) {
+/// The slices of the CSL group. \param root the index of a nonzero at the root
+template <class Index, class Root>
+void fill_slices(Csl& csl, const Root& root, const Buffer<std::uint8_t>& levels, const Assignment& assigned) {
   std::visit(
-      [&]<class Index, class Pointer>(const Buffer<Index>& root, Buffer<Pointer>& pointers) {
+      [&]<class Pointer>(Buffer<Pointer>& pointers) {
         Index* ids = typed<Index>(csl.slice_ids);
         cpu::run_team(static_cast<int>(assigned.runs.size()), [&](int part, int) {
           const auto p = static_cast<std::size_t>(part);
@@ -111,7 +114,7 @@ void fill_slices(Csl& csl, const IndexBuffer& roots, const Buffer<std::uint8_t>&
           for (const Run& r : assigned.runs[p]) {
             if (r.group != in_csl) continue;
             Assignment::for_each_slice(levels, r.begin, r.end, [&](std::uint64_t begin, std::uint64_t end) {
-              ids[slice] = root[begin];
+              ids[slice] = root(begin);
               pointers[slice++] = static_cast<Pointer>(z);
               z += end - begin;
             });
@@ -119,7 +122,7 @@ void fill_slices(Csl& csl, const IndexBuffer& roots, const Buffer<std::uint8_t>&
         });
         pointers[assigned.total().slices[in_csl]] = static_cast<Pointer>(assigned.total().nonzeros[in_csl]);
       },
-      roots, csl.slice_pointers);
+      csl.slice_pointers);
 }
 
 }  // namespace
@@ -138,8 +141,9 @@ HbCsf HbCsf::build(const CooTensor& x, const FormatOptions& options, const Conte
   h.mode_order = modes_with_root(x.dims, options.mode.value());
   const int order = x.order();
   const bool wide = h.tensor_shape.index_width() == IndexWidth::u64;
-  CooTensor sorted = sorted_for_tree(x, h.mode_order, context);
-  Buffer<std::uint8_t> levels = new_levels(sorted, h.mode_order, context);
+  radix::Scratch scratch;
+  std::optional<SortedNonzeros> sorted(std::in_place, x, h.mode_order, h.mode_order.size(), context, scratch);
+  Buffer<std::uint8_t> levels = new_levels(*sorted, context);
   const Assignment assigned(levels, order, context);
   const Sizes& total = assigned.total();
 
@@ -147,39 +151,35 @@ HbCsf HbCsf::build(const CooTensor& x, const FormatOptions& options, const Conte
   h.csl.slice_ids = index_buffer(wide, total.slices[in_csl], context);
   h.csl.slice_pointers =
       index_buffer(x.nnz() > std::numeric_limits<std::uint32_t>::max(), total.slices[in_csl] + 1, context);
-  fill_slices(h.csl, sorted.indices[static_cast<std::size_t>(h.mode_order[0])], levels, assigned);
   for (int l = 1; l < order; ++l) h.csl.indices.push_back(index_buffer(wide, total.nonzeros[in_csl], context));
-  std::visit(
-      [&]<class Value>(const Buffer<Value>&) {
-        h.csl.values = Buffer<Value>(context, total.nonzeros[in_csl], "the values of HB-CSF", Paging::plain);
-      },
-      sorted.values);
-  if (total.nonzeros[in_tree] < x.nnz()) {
+  with_types(h.tensor_shape, [&]<class Index, class Value>() {
+    h.csl.values = Buffer<Value>(context, total.nonzeros[in_csl], "the values of HB-CSF", Paging::plain);
+    if (total.nonzeros[in_tree] == x.nnz()) return;
     CooTensor rest = make_coo(x.dims, total.nonzeros[in_tree], x.precision(), context);
-    for (std::size_t l = 0; l < h.mode_order.size(); ++l) {
-      const auto m = static_cast<std::size_t>(h.mode_order[l]);
-      std::visit(
-          [&]<class Index>(Buffer<Index>& from) {
-            assigned.distribute<Index>(
-                from.data(), {typed<Index>(h.coo.indices[m]), l == 0 ? nullptr : typed<Index>(h.csl.indices[l - 1]),
-                              typed<Index>(rest.indices[m])});
-            from = Buffer<Index>();
-          },
-          sorted.indices[m]);
-    }
-    std::visit(
-        [&]<class Value>(Buffer<Value>& from) {
-          assigned.distribute<Value>(
-              from.data(), {typed<Value>(h.coo.values), typed<Value>(h.csl.values), typed<Value>(rest.values)});
-        },
-        sorted.values);
+    sorted->visit([&]<class Nonzeros>(const Nonzeros& nonzeros) {
+      if constexpr (std::is_same_v<typename Nonzeros::value_type, Value>) {
+        fill_slices<Index>(
+            h.csl, [&](std::uint64_t z) { return nonzeros.template index<Index>(0, z); }, levels, assigned);
+        for (std::size_t l = 0; l < h.mode_order.size(); ++l) {
+          const auto m = static_cast<std::size_t>(h.mode_order[l]);
+          assigned.distribute<Index>(
+              [&](std::uint64_t z) { return nonzeros.template index<Index>(l, z); },
+              {typed<Index>(h.coo.indices[m]), l == 0 ? nullptr : typed<Index>(h.csl.indices[l - 1]),
+               typed<Index>(rest.indices[m])});
+        }
+        assigned.distribute<Value>([&](std::uint64_t z) { return nonzeros.value(z); },
+                                   {typed<Value>(h.coo.values), typed<Value>(h.csl.values), typed<Value>(rest.values)});
+      }
+    });
     Buffer<std::uint8_t> rest_levels(context, rest.nnz(), "the levels where nonzeros begin", Paging::plain);
-    assigned.distribute<std::uint8_t>(levels.data(), {nullptr, nullptr, rest_levels.data()});
-    sorted = std::move(rest);
+    assigned.distribute<std::uint8_t>([&](std::uint64_t z) { return levels[z]; },
+                                      {nullptr, nullptr, rest_levels.data()});
+    sorted.emplace(std::move(rest), h.mode_order);
+    scratch = {};
     levels = std::move(rest_levels);
-  }
+  });
   split_fibres(levels, order, threshold_of(options), context);
-  h.tree = grow_tree(std::move(sorted), h.mode_order, levels, context);
+  h.tree = grow_tree(*sorted, h.tensor_shape, levels, context);
   h.bins = bins_of(h.tree, context);
   return h;
 }
@@ -191,12 +191,12 @@ StoragePrediction predict(const CooTensor& x, const TensorStatistics&, const For
                           const Context& context) {
   const int order = x.order();
   const std::vector<int> modes = modes_with_root(x.dims, options.mode.value());
-  const CooTensor sorted = sorted_for_tree(x, modes, context);
-  const Buffer<std::uint8_t> levels = new_levels(sorted, modes, context);
+  radix::Scratch scratch;
+  const Buffer<std::uint8_t> levels = new_levels(SortedNonzeros(x, modes, modes.size(), context, scratch), context);
   const Assignment assigned(levels, order, context);
   const Sizes& total = assigned.total();
   Buffer<std::uint8_t> rest(context, total.nonzeros[in_tree], "the levels where nonzeros begin", Paging::plain);
-  assigned.distribute<std::uint8_t>(levels.data(), {nullptr, nullptr, rest.data()});
+  assigned.distribute<std::uint8_t>([&](std::uint64_t z) { return levels[z]; }, {nullptr, nullptr, rest.data()});
   split_fibres(rest, order, threshold_of(options), context);
   std::uint64_t inner = 0;
   const std::vector<std::uint64_t> nodes = count_nodes(rest, order, context);

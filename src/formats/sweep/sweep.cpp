@@ -8,26 +8,18 @@
 #include <cmath>
 
 #include "backends/cpu/threads.hpp"
-#include "formats/csf/tree.hpp"
+#include "core/sorted_nonzeros.hpp"
 
 namespace polyad {
 
 namespace {
 
-/// The chunks of a sorted tensor, arranged by one thread each.
-template <class Index, class Value>
+/// The chunks of sorted nonzeros, arranged by one thread each. Levels: the fibre modes, then the leaf modes.
+template <class Nonzeros, class Index>
 struct Arranger {
+  using Value = typename Nonzeros::value_type;
   const Sweep& to;
-  std::vector<const Index*> fibre_ids;  // [fibre mode][nnz]
-  std::vector<const Index*> leaf_ids;   // [leaf mode][nnz]
-  const Value* values;                  // [nnz]
-
-  Arranger(const Sweep& sweep, const CooTensor& sorted) : to(sweep), values(typed<Value>(sorted.values)) {
-    for (const int m : sweep.split.fibres)
-      fibre_ids.push_back(typed<Index>(sorted.indices[static_cast<std::size_t>(m)]));
-    for (const int m : sweep.split.leaves)
-      leaf_ids.push_back(typed<Index>(sorted.indices[static_cast<std::size_t>(m)]));
-  }
+  const Nonzeros& nonzeros;
 
   [[nodiscard]] std::uint64_t chunk_begin(std::uint64_t chunk) const { return chunk * Sweep::chunk_nonzeros; }
   [[nodiscard]] std::uint64_t chunk_end(std::uint64_t chunk) const {
@@ -39,28 +31,19 @@ struct Arranger {
   void for_each_fibre(std::uint64_t chunk, const Take& take) const {
     const std::uint64_t end = chunk_end(chunk);
     std::uint64_t begin = chunk_begin(chunk);
-    // One mode after the other over a block: loops without branches.
-    std::array<std::uint8_t, 1024> differs;
-    for (std::uint64_t block = begin; block < end; block += differs.size()) {
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(differs.size(), end - block));
-      differs.fill(0);
-      for (const Index* ids : fibre_ids) {
-        const Index* at = ids + block;
-        if (block == chunk_begin(chunk)) {
-          for (std::size_t i = 1; i < count; ++i) differs[i] |= at[i] != at[i - 1] ? 1 : 0;
-        } else {
-          const Index* before = at - 1;
-          for (std::size_t i = 0; i < count; ++i) differs[i] |= at[i] != before[i] ? 1 : 0;
-        }
-      }
+    const auto same = static_cast<std::uint8_t>(to.split.fibres.size());
+    std::array<std::uint8_t, 1024> levels;
+    for (std::uint64_t block = begin + 1; block < end; block += levels.size()) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(levels.size(), end - block));
+      nonzeros.new_levels(block, count, same, levels.data());
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t z = block + i;
-        if (z == begin || (differs[i] == 0 && z - begin < Sweep::longest_fibre)) continue;
+        if (levels[i] == same && z - begin < Sweep::longest_fibre) continue;
         take(begin, static_cast<std::size_t>(z - begin));
         begin = z;
       }
     }
-    if (begin < end) take(begin, static_cast<std::size_t>(end - begin));
+    take(begin, static_cast<std::size_t>(end - begin));
   }
 
   void count(std::uint64_t chunk, Sweep::Lengths& lengths) const {
@@ -68,9 +51,14 @@ struct Arranger {
     for_each_fibre(chunk, [&](std::uint64_t, std::size_t length) { ++lengths[length - 1]; });
   }
 
+  [[nodiscard]] Sweep::Roots roots(std::uint64_t chunk) const {
+    return {nonzeros.template index<Index>(0, chunk_begin(chunk)),
+            nonzeros.template index<Index>(0, chunk_end(chunk) - 1)};
+  }
+
   /// Writes a chunk whose fibres are counted.
   template <class Leaf>
-  void write(std::uint64_t chunk, Leaf* leaves, Value* to_values, const std::vector<Index*>& to_ids) const {
+  void write(std::uint64_t chunk, Leaf* leaves, Value* values, const std::vector<Index*>& ids) const {
     const Sweep::Lengths& lengths = to.lengths[chunk];
     std::array<std::uint64_t, Sweep::longest_fibre> fibre;  // next of each length
     std::array<std::uint64_t, Sweep::longest_fibre> nonzero;
@@ -82,16 +70,19 @@ struct Arranger {
       f += lengths[l];
       z += lengths[l] * (l + 1);
     }
+    const std::size_t fibre_modes = ids.size();
+    const std::size_t leaf_modes = to.split.leaves.size();
     for_each_fibre(chunk, [&](std::uint64_t begin, std::size_t length) {
       const std::uint64_t at = fibre[length - 1]++;
-      for (std::size_t h = 0; h < to_ids.size(); ++h) to_ids[h][at] = fibre_ids[h][begin];
+      for (std::size_t h = 0; h < fibre_modes; ++h) ids[h][at] = nonzeros.template index<Index>(h, begin);
       std::uint64_t& next = nonzero[length - 1];
       for (std::uint64_t k = begin; k < begin + length; ++k, ++next) {
-        std::uint64_t leaf = leaf_ids[0][k];
-        for (std::size_t l = 1; l < leaf_ids.size(); ++l)
-          leaf = leaf * to.tensor_shape.dims[static_cast<std::size_t>(to.split.leaves[l])] + leaf_ids[l][k];
+        auto leaf = nonzeros.template index<std::uint64_t>(fibre_modes, k);
+        for (std::size_t l = 1; l < leaf_modes; ++l)
+          leaf = leaf * to.tensor_shape.dims[static_cast<std::size_t>(to.split.leaves[l])] +
+                 nonzeros.template index<std::uint64_t>(fibre_modes + l, k);
         leaves[next] = static_cast<Leaf>(leaf);
-        to_values[next] = values[k];
+        values[next] = nonzeros.value(k);
       }
     });
   }
@@ -140,18 +131,23 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
   std::vector<int> order = s.split.fibres;
   order.insert(order.end(), s.split.leaves.begin(), s.split.leaves.end());
   s.leaf_rows = polyad::leaf_rows(x, s.split.leaves);
-  const CooTensor sorted = sorted_for_tree(x, order, context);
+  // By the modes of the fibres alone: the leaves of a fibre may come in any order.
+  radix::Scratch scratch;
+  const SortedNonzeros sorted(x, order, s.split.fibres.size(), context, scratch);
   const std::uint64_t nnz = x.nnz();
   const std::uint64_t chunks = (nnz + chunk_nonzeros - 1) / chunk_nonzeros;
   s.lengths = Buffer<Lengths>(context, chunks, "the lengths of fibres", Paging::plain);
   s.first = Buffer<std::uint64_t>(context, chunks + 1, "the first fibres of chunks", Paging::plain);
   s.roots = Buffer<Roots>(context, chunks, "the roots of chunks", Paging::plain);
   s.leaves = leaf_buffer(s.leaf_rows, nnz + padding, context);
-  with_types(s.tensor_shape, [&]<class Index, class Value>() {
-    const Arranger<Index, Value> arranger(s, sorted);
+  if (s.split.leaves.size() > 1)
+    s.occupied = Buffer<std::uint8_t>(context, s.leaf_rows, "the occupied leaves", Paging::plain);
+  const auto arrange = [&]<class Index, class Nonzeros>(const Nonzeros& nonzeros) {
+    using Value = typename Nonzeros::value_type;
+    const Arranger<Nonzeros, Index> arranger{s, nonzeros};
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
       arranger.count(c, s.lengths[c]);
-      s.roots[c] = {arranger.fibre_ids[0][arranger.chunk_begin(c)], arranger.fibre_ids[0][arranger.chunk_end(c) - 1]};
+      s.roots[c] = arranger.roots(c);
     });
     s.first[0] = 0;
     for (std::uint64_t c = 0; c < chunks; ++c) {
@@ -163,13 +159,11 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
       s.ids.emplace_back(Buffer<Index>(context, s.first[chunks] + padding, "the indices of fibres", Paging::plain));
       fibre_ids.push_back(typed<Index>(s.ids.back()));
     }
-    Buffer<Value> sorted_values(context, nnz, "the values of sweep", Paging::plain);
-    if (s.split.leaves.size() > 1)
-      s.occupied = Buffer<std::uint8_t>(context, s.leaf_rows, "the occupied leaves", Paging::plain);
+    Buffer<Value> values(context, nnz, "the values of sweep", Paging::plain);
     std::visit(
         [&](auto& places) {
           cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-            arranger.write(c, places.data(), sorted_values.data(), fibre_ids);
+            arranger.write(c, places.data(), values.data(), fibre_ids);
             if (s.occupied.empty()) return;
             const std::uint64_t end = arranger.chunk_end(c);
             for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z)  // several threads may say it
@@ -177,7 +171,11 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
           });
         },
         s.leaves);
-    s.values = std::move(sorted_values);
+    s.values = std::move(values);
+  };
+  sorted.visit([&](const auto& nonzeros) {
+    s.tensor_shape.index_width() == IndexWidth::u64 ? arrange.template operator()<std::uint64_t>(nonzeros)
+                                                    : arrange.template operator()<std::uint32_t>(nonzeros);
   });
   return s;
 }
@@ -229,9 +227,9 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   SweepEstimate e;
   // 64-bit indices are for the generic kernels.
   e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(x, split, q.rank, q.cost) : nonzero_loops_ns(q, 4, 1, true);
-  e.build_ns = 35 * q.sample.nnz();
+  e.build_ns = 25 * q.sample.nnz();
   e.bytes = storage_of(x, split).bytes;
-  e.build_bytes = bytes_from_sorted_copy(q, e.bytes);
+  e.build_bytes = bytes_from_sorted(q, e.bytes);
   const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());
   e.kept = keeps ? fibres * q.row_bytes() : 0;
   // Of merged leaves a table of products, and sums for each thread.

@@ -21,8 +21,9 @@ enum class Adding {
 };
 
 /// One pass over the nonzeros of a block for C columns. Inputs: number of factors when it is 2, 3 or 4, else 0. Whole:
-/// a row is these C columns and nothing else, so that addresses need no multiplication. Everything is copied into
-/// locals first: a vector store may alias anything, so members would be read again after each.
+/// a row is these C columns and nothing else, and indices lie side by side, so that addresses need no multiplication.
+/// Everything is copied into locals first: a vector store may alias anything, so members would be read again after
+/// each.
 template <class Index, class T, int C, int Inputs, Adding adding, bool Whole>
 struct Pass {
   static constexpr int most = Inputs > 0 ? Inputs : max_order;
@@ -32,7 +33,7 @@ struct Pass {
   const Index* rows;
   const T* values;
   T* out;
-  std::size_t index_stride;
+  std::size_t stride_of_indices;
   std::uint64_t row_stride;
   std::uint64_t column;
   std::uint64_t cols;
@@ -45,7 +46,7 @@ struct Pass {
       : rows(l.rows),
         values(l.values),
         out(l.sink.out + first_column),
-        index_stride(l.index_stride),
+        stride_of_indices(l.index_stride),
         row_stride(l.stride),
         column(first_column),
         cols(l.cols),
@@ -61,15 +62,16 @@ struct Pass {
 
   HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : input_count; }
   HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
+  HWY_INLINE std::size_t index_stride() const { return Whole ? 1 : stride_of_indices; }
   HWY_INLINE const T* row(int m, std::size_t at) const { return factors[m] + indices[m][at] * stride(); }
   HWY_INLINE void prefetch(std::size_t k) const {
-    const std::size_t at = (k + prefetch_distance) * index_stride;
+    const std::size_t at = (k + prefetch_distance) * index_stride();
     for (int m = 0; m < prefetched; ++m) prefetch_row<T, C>(row(m, at));
     if (prefetch_output) prefetch_row_to_write<T, C>(out + rows[at] * stride());
   }
   HWY_INLINE Cols<T, C> product(std::size_t k) const {
     Cols<T, C> p = Cols<T, C>::all(values[k]);
-    for (int m = 0; m < inputs(); ++m) p.times(row(m, k * index_stride));
+    for (int m = 0; m < inputs(); ++m) p.times(row(m, k * index_stride()));
     return p;
   }
   HWY_INLINE void flush(std::uint64_t at, const Cols<T, C>& sum) const {
@@ -84,17 +86,36 @@ struct Pass {
   HWY_INLINE void each(std::size_t begin, std::size_t end) const {
     for (std::size_t k = begin; k < end; ++k) {
       if (Ahead) prefetch(k);
-      flush(rows[k * index_stride], product(k));
+      flush(rows[k * index_stride()], product(k));
     }
   }
+  /// A long run is summed in four sums: one would wait for itself at every nonzero.
   template <bool Ahead>
   HWY_INLINE void in_runs(std::size_t begin, std::size_t end) const {
     std::size_t k = begin;
     while (k < end) {
-      const Index at = rows[k * index_stride];
+      const Index at = rows[k * index_stride()];
+      std::size_t stop = k + 1;
+      while (stop < end && rows[stop * index_stride()] == at) ++stop;
       if (Ahead) prefetch(k);
-      Cols<T, C> sum = product(k);
-      for (++k; k < end && rows[k * index_stride] == at; ++k) {
+      Cols<T, C> sum = product(k++);
+      if (stop - k >= 8) {
+        Cols<T, C> second = Cols<T, C>::all(T{0});
+        Cols<T, C> third = second;
+        Cols<T, C> fourth = second;
+        for (; k + 4 <= stop; k += 4) {
+          if (Ahead)
+            for (std::size_t i = 0; i < 4; ++i) prefetch(k + i);
+          sum.add(product(k));
+          second.add(product(k + 1));
+          third.add(product(k + 2));
+          fourth.add(product(k + 3));
+        }
+        second.add(third);
+        sum.add(fourth);
+        sum.add(second);
+      }
+      for (; k < stop; ++k) {
         if (Ahead) prefetch(k);
         sum.add(product(k));
       }
@@ -144,7 +165,7 @@ struct Passes {
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
     if constexpr (sizeof(Index) == 4) {
-      if (l.stride == C) return with_inputs<C, true>(column);
+      if (l.stride == C && l.index_stride == 1) return with_inputs<C, true>(column);
     }
     with_inputs<C, false>(column);
   }
