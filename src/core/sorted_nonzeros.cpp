@@ -34,14 +34,16 @@ template <class Rec>
 struct Reordered {
   const Rec* records = nullptr;
   int shift = 0;  // of the index that moves
-  int bits = 0;
+  std::uint64_t mask = 0;
   int all = 0;  // bits of the key
 
   [[nodiscard]] KeyOf<Rec> moved(KeyOf<Rec> key) const {
     using Key = KeyOf<Rec>;
+    const int bits = std::popcount(mask);
+    if (bits == 0 || shift + bits == all) return key;  // is there already
     const Key low = key & ((Key{1} << shift) - 1);
-    const Key index = key >> shift & ((Key{1} << bits) - 1);
-    const Key high = shift + bits == all ? Key{0} : key >> (shift + bits);
+    const Key index = key >> shift & Key{mask};
+    const Key high = key >> (shift + bits);
     return index << (all - bits) | high << shift | low;
   }
   void load(std::uint64_t begin, std::size_t count, Rec* out) const {
@@ -169,7 +171,7 @@ SortedNonzeros::SortedNonzeros(const SortedNonzeros& sorted, int root, const Con
       using Value = typename From::value_type;
       const KeyLayout layout(largest_, mode_order_);
       const auto& place = from.places[level];
-      const Reordered<Record<Key, Value>> source{from.records, place.shift, std::popcount(place.mask), layout.bits};
+      const Reordered<Record<Key, Value>> source{from.records, place.shift, place.mask, layout.bits};
       sort_records<Key, Value>(source, layout, 1, context, scratch);
     } else {  // the tensor itself is sorted, or its indices need more than 128 bits
       sort(*tensor_, 1, context, scratch);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "core/sorted_nonzeros.hpp"
 #include "oracle/coo_oracle.hpp"
 #include "polyad/error.hpp"
 #include "polyad/operations.hpp"
@@ -28,7 +29,7 @@ Context with_threads(int threads) {
 // ---- in the cache ----
 
 template <class Key>
-void check_cache_sort(std::size_t n, Key mask, std::uint64_t seed) {
+void check_cache_sort(std::size_t n, Key mask, std::uint64_t seed, int floor) {
   using Rec = radix::Record<Key, std::uint32_t>;
   std::mt19937_64 random(seed);
   std::vector<Rec> a(n);
@@ -38,9 +39,10 @@ void check_cache_sort(std::size_t n, Key mask, std::uint64_t seed) {
     a[i] = {std::bit_cast<decltype(Rec::words)>(static_cast<Key>(key & mask)), static_cast<std::uint32_t>(i)};
   }
   std::vector<Rec> expected = a;
-  std::stable_sort(expected.begin(), expected.end(), [](const Rec& p, const Rec& q) { return key_of(p) < key_of(q); });
+  std::stable_sort(expected.begin(), expected.end(),
+                   [&](const Rec& p, const Rec& q) { return key_of(p) >> floor < key_of(q) >> floor; });
   std::vector<Rec> other(n);
-  const Rec* sorted = radix::sort_in_cache(a.data(), other.data(), n);
+  const Rec* sorted = radix::sort_in_cache(a.data(), other.data(), n, floor);
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_TRUE(key_of(sorted[i]) == key_of(expected[i])) << n << " at " << i;
     ASSERT_EQ(sorted[i].payload, expected[i].payload) << n << " at " << i;
@@ -51,9 +53,11 @@ TEST(SortInCache, IsAStableSort) {
   for (const std::size_t n : {0, 1, 2, 24, 25, 100, 511, 512, 4095, 4096, 20000}) {
     for (const std::uint64_t mask : {u64_max, std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{7} << 61U,
                                      std::uint64_t{0xff00ff0000000fff}, std::uint64_t{0xffff}}) {
-      check_cache_sort<std::uint64_t>(n, mask, n + 1);
-      check_cache_sort<std::uint32_t>(n, static_cast<std::uint32_t>(mask), n + 2);
-      check_cache_sort<uint128>(n, (static_cast<uint128>(mask) << 64) | (mask >> 7U), n + 3);
+      for (const int floor : {0, 5, 31}) {
+        check_cache_sort<std::uint64_t>(n, mask, n + 1, floor);
+        check_cache_sort<std::uint32_t>(n, static_cast<std::uint32_t>(mask), n + 2, floor);
+        check_cache_sort<uint128>(n, (static_cast<uint128>(mask) << 64) | (mask >> 7U), n + 3, 2 * floor);
+      }
     }
   }
 }
@@ -284,6 +288,73 @@ TEST(SortNonzeros, NeverWritesForeignMemory) {
   ensure_sorted(x, with_threads(2));
   EXPECT_EQ(oracle::nonzeros(x), oracle::sorted(all, {0, 1}));
   EXPECT_EQ(oracle::nonzeros(foreign), all);
+}
+
+// ---- in the form that the sort leaves ----
+
+/// What SortedNonzeros says against nonzeros in the order that is wanted.
+void expect_sorted(const SortedNonzeros& sorted, const std::vector<oracle::Nonzero>& expected, const char* name) {
+  const std::span<const int> order = sorted.mode_order();
+  ASSERT_EQ(sorted.nnz(), expected.size()) << name;
+  sorted.visit([&](const auto& nonzeros) {
+    std::vector<std::uint8_t> levels(expected.size());
+    const auto below = static_cast<std::uint8_t>(order.size() - 1);
+    if (expected.size() > 1) nonzeros.new_levels(1, expected.size() - 1, below, levels.data() + 1);
+    for (std::size_t z = 0; z < expected.size(); ++z) {
+      ASSERT_EQ(static_cast<double>(nonzeros.value(z)), expected[z].value) << name << " at " << z;
+      std::uint8_t level = below;
+      for (std::size_t l = order.size(); l-- > 0;) {
+        const auto m = static_cast<std::size_t>(order[l]);
+        ASSERT_EQ(nonzeros.template index<std::uint64_t>(l, z), expected[z].index[m]) << name << " at " << z;
+        if (z > 0 && expected[z].index[m] != expected[z - 1].index[m])
+          level = std::min(level, static_cast<std::uint8_t>(l));
+      }
+      if (z > 0) {
+        ASSERT_EQ(levels[z], level) << name << " at " << z;
+      }
+    }
+  });
+}
+
+TEST(SortedNonzeros, AreTheStableSortByTheFirstModes) {
+  std::uint64_t seed = 200;
+  for (const SortCase& c : sort_cases()) {
+    const std::vector<oracle::Nonzero> all = numbered(c.shape, ++seed);
+    const std::vector<int> order = random_order(c.shape.dims.size(), seed);
+    const CooTensor x = oracle::tensor(c.shape.dims, all, seed % 2 == 0 ? Precision::f32 : Precision::f64);
+    for (const std::size_t sorted_modes : {order.size(), (order.size() + 1) / 2}) {
+      // Beyond 128 bits all modes are sorted by.
+      double bits = 0;
+      for (const std::uint64_t d : c.shape.dims) bits += std::ceil(std::log2(static_cast<double>(d)));
+      if (bits > 128 && sorted_modes < order.size()) continue;
+      const std::vector<int> first(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(sorted_modes));
+      radix::Scratch scratch;
+      for (const int threads : {1, 3})
+        expect_sorted(SortedNonzeros(x, order, sorted_modes, with_threads(threads), scratch),
+                      oracle::sorted(all, first), c.name);
+    }
+  }
+}
+
+TEST(SortedNonzeros, AreSortedOnceMoreByAnotherRoot) {
+  std::uint64_t seed = 300;
+  for (const SortCase& c : sort_cases()) {
+    const std::vector<oracle::Nonzero> all = numbered(c.shape, ++seed);
+    const std::vector<int> order = random_order(c.shape.dims.size(), seed);
+    for (const bool sorted_before : {false, true}) {
+      const CooTensor x = oracle::tensor(c.shape.dims, sorted_before ? oracle::sorted(all, order) : all,
+                                         seed % 2 == 0 ? Precision::f32 : Precision::f64);
+      radix::Scratch scratch;
+      radix::Scratch other_scratch;
+      const SortedNonzeros first(x, order, order.size(), with_threads(3), scratch);
+      for (const int root : {order.front(), order[order.size() / 2], order.back()}) {
+        std::vector<int> wanted = order;
+        std::erase(wanted, root);
+        wanted.insert(wanted.begin(), root);
+        expect_sorted(SortedNonzeros(first, root, with_threads(2), other_scratch), oracle::sorted(all, wanted), c.name);
+      }
+    }
+  }
 }
 
 }  // namespace
