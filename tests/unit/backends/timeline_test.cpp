@@ -18,8 +18,6 @@ struct FakeEvent final : gpu::EventBody {
   bool waited = false;
 };
 struct FakeKernel final : gpu::Kernel {
-  [[nodiscard]] std::uint64_t spilled_bytes() const override { return 0; }
-  [[nodiscard]] std::uint32_t registers() const override { return 0; }
 };
 /// The next command's times, in nanoseconds.
 struct Script {
