@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from harness import check, equal, finish, is_sentence, run, skip, text
 
 ROOM = {"address_space": 16 << 30, "timeout": 120}  # drivers map much more than they use
-TTV = {"hocoo", "hocsr", "cfb", "hocfs-csr", "hocfs-ell"}
+TTV = {"hocoo", "hocsr", "cfb", "hocfs-csr", "hocfs-ell", "stream"}
 
 
 def device_formats(operation):
@@ -37,6 +37,19 @@ def pipeline():
             "--modes", 1, "--timeline", "t.svg", "--json", "p.json", **ROOM)
     if not check(r.code == 0 and "Tp model" in r.out, "mttkrp with a timeline", r):
         return
+    both = run("bench", "x.ptn", "--device", "opencl:0,opencl:0", "--device-memory", "2M", "--pipeline", "--formats", "coo,stream",
+               "--rank", 8, "--modes", 3, "--timeline", "two.svg", "--json", "-", **ROOM)
+    if check(both.code == 0, "mttkrp on two devices, and from the file", both):
+        for row in both.json["pipeline"]:
+            numbers(row, f"two devices, {row['format']}")
+        kernels = {e.text for e in ET.fromstring(text("two.svg")).iter() if e.text and "queue" in e.text}
+        check(len(kernels) >= 6, "lanes of both devices", kernels)
+    little = run("bench", "x.ptn", "--device", "opencl:0", "--device-memory", "20k", "--pipeline", "--kernel", "ttv", "--formats",
+                 "hocoo,cfb", "--modes", 1, "--json", "-", **ROOM)
+    if check(little.code == 0 and len(little.json["pipeline"]) == 2, "a format without room does not end it", little):
+        rows = {row["format"]: row for row in little.json["pipeline"]}
+        check("no room" in rows["hocoo"].get("refused", ""), "and says so", rows["hocoo"])
+        check("refused" not in rows["cfb"], "the others go on", rows["cfb"])
     lanes = {e.text for e in ET.fromstring(text("t.svg")).iter() if e.text and "queue" in e.text and e.text.startswith("opencl:0 ")}
     check(len(lanes) >= 3, "a lane per queue", lanes)
     check("copy in" in text("t.svg") and "mttkrp_coo" in text("t.svg"), "copies and kernels", lanes)
