@@ -4,7 +4,7 @@
 
 import xml.etree.ElementTree as ET
 
-from harness import check, equal, finish, is_sentence, run, skip, text
+from harness import check, equal, finish, folder, is_sentence, run, skip, text
 
 ROOM = {"address_space": 16 << 30, "timeout": 120}  # drivers map much more than they use
 TTV = {"hocoo", "hocsr", "cfb", "hocfs-csr", "hocfs-ell", "stream"}
@@ -55,6 +55,41 @@ def pipeline():
     check("copy in" in text("t.svg") and "mttkrp_coo" in text("t.svg"), "copies and kernels", lanes)
 
 
+def plan_on_a_device():
+    here = run("plan", "x.ptn", "--rank", 16, "--json", "-").json
+    r = run("plan", "x.ptn", "--rank", 16, "--device", "opencl:0", "--json", "-", **ROOM)
+    if check(r.code == 0, "plan on a device", r):
+        found = r.json
+        equal({f["format"] for f in found["formats"]}, device_formats("mttkrp"), "formats that devices have kernels for")
+        check(found["device_estimate"]["estimated"] is True and found["device_estimate"]["memory_gbs"] > 0, "from its bandwidths",
+              found["device_estimate"])
+        seconds = {f["format"]: f["seconds"] for f in found["formats"]}
+        check(all(s > 0 for s in seconds.values()) and list(seconds.values()) == sorted(seconds.values()), "the fastest first", seconds)
+        check(all(seconds[f["format"]] != f["seconds"] for f in here["formats"] if f["format"] in seconds),
+              "they are not the processor's", seconds)
+        page = run("plan", "x.ptn", "--rank", 16, "--device", "opencl:0", **ROOM).out
+        check("in turn on the device" in page and "MTTKRPs were not" in page, "the page says what they are", page)
+    r = run("plan", "x.ptn", "--rank", 64, "--device", "opencl:0", "--device-memory", "200k", "--json", "-", **ROOM)
+    if check(r.code == 0, "plan on a device that is too small", r):
+        check("cannot run there" in r.json["choice"]["why"] and "in parts" not in r.json["choice"]["why"], "no parts are promised",
+              r.json["choice"])
+        check(all("factors do not fit" in f["why"] for f in r.json["formats"]), "in no format", r.json["formats"])
+
+
+def tuning():
+    cache = {"POLYAD_CACHE": str(folder("cache"))}
+    args = ["--rank", 8, "--iters", 1, "--quiet", "--json", "-"]
+    device = ["--device", "opencl:0"]
+    before = run("cpd", "x.ptn", *args, *device, env=cache, **ROOM).json
+    check("measured" not in before["format_why"], "nothing is known yet", before["format_why"])
+    tuned = run("cpd", "x.ptn", *args, *device, "--tune", env=cache, **ROOM).json
+    after = run("cpd", "x.ptn", *args, *device, env=cache, **ROOM).json
+    check("measured on opencl:0" in tuned["format_why"], "tuned on the device", tuned["format_why"])
+    equal((after["format"], after["format_why"]), (tuned["format"], tuned["format_why"]), "and remembered")
+    here = run("cpd", "x.ptn", *args, env=cache).json
+    check("measured" not in here["format_why"], "but not for the processor", here["format_why"])
+
+
 def refusals():
     for flags, word in (([], "--device"), (["--kernel", "cpd"], "--pipeline"), (["--plot", "x.svg"], "--pipeline")):
         r = run("bench", "x.ptn", "--pipeline", *flags)
@@ -87,6 +122,8 @@ run("generate", "xx.ptn", "--dims", "200x300x400", "--nnz", "120000", "--quiet")
 device_model()
 if any(d["backend"] == "opencl" and d["available"] for d in run("list", "devices", "--json", "-", **ROOM).json["devices"]):
     pipeline()
+    plan_on_a_device()
+    tuning()
     refusals()
 else:
     skip("bench --pipeline", "there is no OpenCL driver")

@@ -37,6 +37,7 @@ struct Facts {
   std::uint32_t compute_units = 1;
   std::uint32_t largest_group = 256;     ///< work-items of a group; at most 256 are used
   std::uint64_t local_bytes = 32768;     ///< memory of a group; at most 32 KiB are used
+  std::uint64_t cache_bytes = 0;         ///< last level of cache; 0 when unknown
   std::uint64_t memory_bytes = 0;        ///< that a program may use, a limit of the user's included
   std::uint64_t largest_allocation = 0;  ///< of one Memory
   std::uint64_t offset_alignment = 128;  ///< of a View that a kernel is given

@@ -123,8 +123,8 @@ void DeviceState::fill(Resident& resident, const Part& part) {
   part.copied();
 }
 
-bool DeviceState::put_heads(Heads& to, std::span<const Part* const> parts,
-                            std::span<const std::uint64_t> factor_rows, std::uint64_t stride, const std::string& kept) {
+bool DeviceState::put_heads(Heads& to, std::span<const Part* const> parts, std::span<const std::uint64_t> factor_rows,
+                            std::uint64_t stride, const std::string& kept) {
   std::vector<std::uint64_t> numbers;
   const auto pad = [&] { numbers.resize(aligned(numbers.size() * sizeof(std::uint64_t), alignment()) / 8); };
   for (const Part* part : parts) {

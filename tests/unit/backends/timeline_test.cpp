@@ -17,8 +17,7 @@ struct FakeEvent final : gpu::EventBody {
   gpu::EventTimes when;
   bool waited = false;
 };
-struct FakeKernel final : gpu::Kernel {
-};
+struct FakeKernel final : gpu::Kernel {};
 /// The next command's times, in nanoseconds.
 struct Script {
   std::uint64_t begin = 0;

@@ -26,6 +26,7 @@ using EventHandle = struct EventObject*;
 inline constexpr Result out_of_memory = 2;          // CUDA_ERROR_OUT_OF_MEMORY
 inline constexpr Result not_found = 500;            // CUDA_ERROR_NOT_FOUND
 inline constexpr int attribute_compute_units = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+inline constexpr int attribute_cache_bytes = 38;    // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 inline constexpr int attribute_major = 75;          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int attribute_minor = 76;          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
 inline constexpr int function_largest_group = 0;    // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK

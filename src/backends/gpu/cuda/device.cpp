@@ -437,6 +437,7 @@ Facts facts_of(const Api& api, int number, int& architecture) {
   f.atomics_f32 = Atomics::native;
   f.atomics_f64 = architecture >= 60 ? Atomics::native : Atomics::exchange;
   f.compute_units = static_cast<std::uint32_t>(std::max(1, ask(attribute_compute_units)));
+  f.cache_bytes = static_cast<std::uint64_t>(std::max(0, ask(attribute_cache_bytes)));
   f.memory_bytes = f.largest_allocation = memory;
   return f;
 }
