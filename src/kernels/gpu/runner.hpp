@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,17 @@ struct Heads {
   std::vector<std::uint64_t> begins;  ///< [parts + 1], in bytes; that of add_seams is an alignment before the next
 };
 
+/// A lock that the thread which holds it may try to take: a Context may list a device twice.
+class UseLock {
+ public:
+  void lock() { free_.acquire(); }
+  [[nodiscard]] bool try_lock() { return free_.try_acquire(); }
+  void unlock() { free_.release(); }
+
+ private:
+  std::binary_semaphore free_{1};
+};
+
 /// A device in use: queues, compiled kernels and what lies in its memory.
 class DeviceState final : public Tenant {
  public:
@@ -72,7 +84,7 @@ class DeviceState final : public Tenant {
   DeviceState& operator=(const DeviceState&) = delete;
 
   /// Held by whoever works with it: another Workspace may only take away what is idle.
-  std::mutex in_use;
+  UseLock in_use;
   /// Tensors, and the slots of a pipeline, when it is idle.
   bool give_up() override;
 
@@ -160,8 +172,8 @@ struct DeviceStates {
   bool output_stays = false;          ///< on the only device: whoever asked for it will look for it there (dense.hpp)
 
   /// While it lives, no other Workspace takes away what lies on the devices.
-  [[nodiscard]] std::vector<std::unique_lock<std::mutex>> lock() const {
-    std::vector<std::unique_lock<std::mutex>> locks;
+  [[nodiscard]] std::vector<std::unique_lock<UseLock>> lock() const {
+    std::vector<std::unique_lock<UseLock>> locks;
     for (const auto& state : all) locks.emplace_back(state->in_use);
     return locks;
   }

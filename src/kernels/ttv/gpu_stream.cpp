@@ -117,8 +117,8 @@ CooTensor run_windows(const TtvRequest& r, PipelineReport* report) {
     const auto [end, at_slice] = windows.end_of(begin);
     whole_slices = whole_slices && at_slice;
     const CooTensor window = window_of(stream.x, begin, end);
+    stream.fetch(end, std::min(nnz, end + (end - begin)));  // from the disk while the device works
     append(y, devices->run(runs_job(r, window, are_runs)));
-    stream.fetch(end, std::min(nnz, end + (end - begin)));
     stream.drop(begin, end);
     if (!whole_slices && y.nnz() > 2 * merged + (end - begin)) put_in_order();
     begin = end;
