@@ -266,7 +266,7 @@ void run(const BenchOptions& o, Session& session) {
   if (o.plot == "-") throw usage_error("--plot: found -, expected the name of a file such as bench.svg");
   check_place(o.plot);
   const Context& context = session.context();
-  const ReadResult read = load(o.input, session);
+  ReadResult read = load(o.input, session);
   const CooTensor& x = read.tensor;
   for (const std::string& note : read.report.notes) session.note(note);
   check_order(x, o.input);
@@ -287,7 +287,7 @@ void run(const BenchOptions& o, Session& session) {
     std::vector<std::string> names;
     for (const Choice& choice : wanted) names.emplace_back(choice.format);
     Json list = session.timed("measure", [&] {
-      return bench_pipeline(x, {o.operation, report.rank, names, report.modes, o.kernels}, session);
+      return bench_pipeline(read.tensor, {o.operation, report.rank, names, report.modes, o.kernels}, session);
     });
     session.json() = describe(report);
     session.json().erase("results");

@@ -22,7 +22,7 @@ struct PipelineBench {
 /// Whether a kernel of the devices does the operation on a format.
 [[nodiscard]] bool runs_on_devices(std::string_view format, std::string_view operation);
 
-/// Measures, prints, and returns the JSON.
-[[nodiscard]] Json bench_pipeline(const CooTensor& x, const PipelineBench& bench, Session& session);
+/// Measures, prints, and returns the JSON. A format that has no room is a line of it.
+[[nodiscard]] Json bench_pipeline(CooTensor& x, const PipelineBench& bench, Session& session);
 
 }  // namespace polyad::cli

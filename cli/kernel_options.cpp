@@ -77,6 +77,19 @@ std::optional<Choice> stream_option(const std::string& name, const CooTensor& x,
                                       readable_bytes(static_cast<std::uint64_t>(coordinate_bytes(x))))};
 }
 
+CooTensor view_of(CooTensor& x) {
+  const std::shared_ptr<const void> owner(std::shared_ptr<const void>(), &x);  // does not own
+  const auto view = [&]<class T>(Buffer<T>& b) { return Buffer<T>::view(owner, b.data(), b.size(), b.is_in_file()); };
+  CooTensor same;
+  same.dims = x.dims;
+  same.sorted_by = x.sorted_by;
+  same.duplicates_merged = x.duplicates_merged;
+  for (IndexBuffer& indices : x.indices)
+    same.indices.push_back(std::visit([&](auto& b) { return IndexBuffer(view(b)); }, indices));
+  same.values = std::visit([&](auto& b) { return ValueBuffer(view(b)); }, x.values);
+  return same;
+}
+
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation) {
   if (name.empty()) return;
   std::string known;

@@ -41,6 +41,9 @@ struct PlannerFlags {
 [[nodiscard]] std::optional<Choice> stream_option(const std::string& name, const CooTensor& x, std::uint64_t rank,
                                                   const Session& session);
 
+/// A tensor whose arrays are those of x, which must live longer.
+[[nodiscard]] CooTensor view_of(CooTensor& x);
+
 /// A kernel of the operation by its name, if one is given; Error (usage) that names those there are.
 void check_kernel(std::string_view flag, const std::string& name, std::string_view operation);
 

@@ -50,10 +50,13 @@ void compute(const MttkrpOptions& o, CooTensor x, Session& session) {
   const int mode = mode_option("--mode", o.mode, x.order());
   const std::vector<FactorMatrix<T>> factors = make_factors<T>(o, x, session);
   const std::uint64_t rank = factors[0].cols();
-  const Choice choice = format_option(o.format, o.kernel, x, rank, session, o.planner);
+  std::optional<Choice> stream = o.kernel.empty() ? stream_option(o.format, x, rank, session) : std::nullopt;
+  const Choice choice = stream ? *stream : format_option(o.format, o.kernel, x, rank, session, o.planner);
+  if (choice.format == "stream") stream = stream_option("stream", x, rank, session);  // a kernel may have asked for it
   FormatOptions options = options_for(choice, rank);
   options.mode = mode;
-  Tensor tensor = session.timed("build", [&] { return build(x, choice.format, options, context); });
+  Tensor tensor = session.timed(
+      "build", [&] { return stream ? stream_of(std::move(x), context) : build(x, choice.format, options, context); });
   x = {};  // the coordinates are not needed any more
 
   FactorMatrix<T> out(context, tensor.dims()[static_cast<std::size_t>(mode)], rank, "the result");

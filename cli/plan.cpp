@@ -52,6 +52,11 @@ void print_line(const Planned& p, bool chosen, Session& session) {
                 limit > 0 && std::max({m.load, m.build, m.iterate}) > limit ? "; above --memory" : "");
 }
 
+std::string device_note(const DeviceEstimate& e) {
+  if (!e.factors_fit) return "; the factors do not fit the device";
+  return e.fits ? "" : "; passes through the device in parts";
+}
+
 /// What a device on paper would take; the JSON of it.
 Json device_estimates(const std::string& name, const CooTensor& x, std::uint64_t rank, Session& session) {
   const DeviceModel& d = device_model(name);
@@ -66,8 +71,7 @@ Json device_estimates(const std::string& name, const CooTensor& x, std::uint64_t
   for (const DeviceEstimate& e : all) {
     session.print("  {:<10}  {:>9}  {:>9}  {:>9}  {:>9}  {}{}\n", e.format, readable_seconds(e.seconds),
                   readable_seconds(e.upload_seconds), readable_bytes(static_cast<std::uint64_t>(e.tensor_bytes)),
-                  readable_bytes(static_cast<std::uint64_t>(e.moved_bytes)), e.bound,
-                  e.fits ? "" : "; passes through the device in parts");
+                  readable_bytes(static_cast<std::uint64_t>(e.moved_bytes)), e.bound, device_note(e));
     list.push_back({{"format", e.format},
                     {"seconds", e.seconds},
                     {"upload_seconds", e.upload_seconds},
@@ -75,6 +79,7 @@ Json device_estimates(const std::string& name, const CooTensor& x, std::uint64_t
                     {"moved_bytes", e.moved_bytes},
                     {"flops", e.flops},
                     {"fits", e.fits},
+                    {"factors_fit", e.factors_fit},
                     {"bound", e.bound}});
   }
   session.print(
@@ -91,6 +96,18 @@ Json device_estimates(const std::string& name, const CooTensor& x, std::uint64_t
           {"memory_gb", d.memory_gb},
           {"copy_gbs", d.copy_gbs},
           {"formats", std::move(list)}};
+}
+
+/// Formats by their estimates for the devices of the context: those that no device kernel works on are left out.
+std::vector<FormatEstimate> for_devices(std::vector<FormatEstimate> here, const std::vector<DeviceEstimate>& there) {
+  std::vector<FormatEstimate> all;
+  for (const DeviceEstimate& e : there) {
+    const auto found = std::ranges::find(here, e.format, &FormatEstimate::format);
+    found->seconds = e.seconds;
+    found->why = fmt::format("bound by {}{}{}", e.bound, device_note(e), found->fits ? "" : "; " + found->why);
+    all.push_back(std::move(*found));
+  }
+  return all;
 }
 
 void run(const PlanOptions& o, Session& session) {
@@ -117,8 +134,14 @@ void run(const PlanOptions& o, Session& session) {
   });
 
   std::vector<Planned> plans;
+  std::optional<DeviceModel> device;
   session.timed("plan", [&] {
-    for (FormatEstimate& e : rank_formats(x, options.rank, context)) {
+    std::vector<FormatEstimate> ranked = rank_formats(x, options.rank, context);
+    if (!context.devices.empty()) {
+      device = model_of_devices(context);
+      ranked = for_devices(std::move(ranked), estimate_on_device(x, options.rank, *device, context));
+    }
+    for (FormatEstimate& e : ranked) {
       MemoryPlan memory;
       if (e.has_kernel || s) {
         memory = plan_memory(x, s.value_or(TensorStatistics{}), e.format, options, context);
@@ -143,8 +166,15 @@ void run(const PlanOptions& o, Session& session) {
     print_line(p, p.estimate.format == choice.format, session);
   }
   session.print(
-      "\nsweep: estimated time of MTTKRPs in all modes in turn; peak: the most of the three, and 30 MB and a twentieth "
-      "for the program itself\n");
+      "\nsweep: estimated time of MTTKRPs in all modes in turn{}; peak: the most of the three, and 30 MB and a "
+      "twentieth "
+      "for the program itself\n",
+      device ? " on the device" : "");
+  if (device)
+    session.print(
+        "{}: its bandwidths ({:.3g} GB/s, {:.3g} GB/s from the host) were measured, MTTKRPs were not; without "
+        "arithmetic, launches,\nimbalance and conflicts of atomics\n",
+        session.options().device, device->memory_gbs, device->copy_gbs);
   const auto chosen = std::ranges::find(plans, choice.format, [](const Planned& p) { return p.estimate.format; });
   session.json() = {{"dims", x.dims},
                     {"nnz", x.nnz()},
@@ -156,6 +186,10 @@ void run(const PlanOptions& o, Session& session) {
                       {"seconds", chosen->estimate.seconds},
                       {"peak_bytes", chosen->memory.peak()}}},
                     {"formats", std::move(list)}};
+  if (device)
+    session.json()["device_estimate"] = {{"description", device->description}, {"estimated", true},
+                                         {"memory_gbs", device->memory_gbs},   {"copy_gbs", device->copy_gbs},
+                                         {"cache_mb", device->cache_mb},       {"memory_gb", device->memory_gb}};
   if (!o.device_model.empty())
     session.json()["device_model"] = device_estimates(o.device_model, x, options.rank, session);
 }

@@ -14,17 +14,26 @@ namespace {
 
 /// Colours that colour-blind readers can tell apart (Okabe and Ito), each with the text that is readable on it.
 struct Colour {
-  std::string_view fill;
+  std::string fill;
   std::string_view text;
 };
-constexpr std::array<Colour, 8> colours = {{{"#0072b2", "#ffffff"},
-                                            {"#e69f00", "#1a1a1a"},
-                                            {"#009e73", "#ffffff"},
-                                            {"#cc79a7", "#1a1a1a"},
-                                            {"#56b4e9", "#1a1a1a"},
-                                            {"#d55e00", "#ffffff"},
-                                            {"#f0e442", "#1a1a1a"},
-                                            {"#7f7f7f", "#ffffff"}}};
+constexpr std::array<std::uint32_t, 8> hues = {0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7,
+                                               0x56b4e9, 0xd55e00, 0xf0e442, 0x7f7f7f};
+
+/// The colour of a series. Beyond these hues come lighter and darker ones, so that none comes twice.
+Colour colour_of(std::size_t series) {
+  const std::size_t shade = series / hues.size();
+  // To white, to black, further to white, ...
+  const double share = shade == 0 ? 0 : 1 - 1 / (1.0 + static_cast<double>((shade + 1) / 2));
+  const double towards = shade % 2 == 1 ? 255 : 0;
+  std::array<int, 3> rgb = {};
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto part = static_cast<double>(hues[series % hues.size()] >> (16 - 8 * k) & 255U);
+    rgb[k] = static_cast<int>(part + share * (towards - part) + 0.5);
+  }
+  const double light = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+  return {fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]), light > 140 ? "#1a1a1a" : "#ffffff"};
+}
 constexpr double letter = 7.2;  // width of a letter at 13 px, a little generous
 
 std::string escaped(std::string_view text) {
@@ -97,7 +106,7 @@ std::string legend_of(const std::vector<std::string>& series, double left, doubl
       x = left;
       y += 22;
     }
-    legend += rectangle(x, y - 11, 12, 12, colours[s % colours.size()].fill);
+    legend += rectangle(x, y - 11, 12, 12, colour_of(s).fill);
     legend += text_at(x + 18, y, "", series[s]);
     x += need;
   }
@@ -158,7 +167,7 @@ std::string svg_of(const BarChart& chart) {
     }
     double at = left;
     for (std::size_t s = 0; s < bar.parts.size(); ++s) {
-      const Colour& colour = colours[s % colours.size()];
+      const Colour colour = colour_of(s);
       const double wide = bar.parts[s] * scale;
       svg += rectangle(at, upper, wide, bar_height, colour.fill);
       const std::string value = number(bar.parts[s]);
@@ -225,7 +234,7 @@ std::string svg_of(const TimelineChart& chart) {
         "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\">"
         "<title>{}: {:.3f} ms from {:.3f} ms on</title></rect>\n",
         left + s.begin * 1e3 * scale, upper, std::max(0.4, (s.end - s.begin) * 1e3 * scale), bar_height,
-        colours[colour % colours.size()].fill, escaped(s.label), (s.end - s.begin) * 1e3, s.begin * 1e3);
+        colour_of(colour).fill, escaped(s.label), (s.end - s.begin) * 1e3, s.begin * 1e3);
   }
   return svg + "</svg>\n";
 }

@@ -123,7 +123,7 @@ void run(const TtvOptions& o, Session& session) {
     throw usage_error("the tensor and the JSON cannot both go to standard output");
   keep_inputs("--out", o.output, o.input, session, {o.vector});
   const std::string_view automatic = session.context().devices.empty() ? automatic_format : automatic_on_devices;
-  const std::string format(o.format == "auto" ? automatic : format_named(o.format).name);
+  std::string format(o.format == "auto" ? automatic : format_named(o.format).name);
   NumberFile file(o.vector);  // before the work: it may not be there
   ReadResult read = load(o.input, session);
   for (const std::string& note : read.report.notes) session.note(note);
@@ -134,8 +134,13 @@ void run(const TtvOptions& o, Session& session) {
   const std::vector<double> vector = file.read(read.tensor.dims[static_cast<std::size_t>(mode)], o.mode);
   FormatOptions options;
   options.mode = mode;
-  const Tensor x = session.timed("build", [&] { return build(read.tensor, format, options, session.context()); });
   std::vector<ModeLabels> labels = labels_without(std::move(read.tensor.labels), mode);
+  const std::optional<Choice> stream = stream_option(o.format, read.tensor, 1, session);
+  if (stream) format = stream->format;
+  const Tensor x = session.timed("build", [&] {
+    return stream ? stream_of(std::move(read.tensor), session.context())
+                  : build(read.tensor, format, options, session.context());
+  });
   read.tensor = {};  // its memory is needed
   KernelChoice choice;
   CooTensor y = session.timed("compute", [&] { return ttv(x, mode, vector, session.context(), {}, &choice); });

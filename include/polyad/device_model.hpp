@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file What MTTKRPs would take on a GPU that is not here: an estimate from published figures, never a measurement.
+/// \file What MTTKRPs would take on a GPU: an estimate from published figures of one that is not here, or from the
+/// bandwidths of one that is; never a measurement of MTTKRPs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace polyad {
 
-/// A device on paper.
+/// A device as a roofline.
 struct DeviceModel {
   std::string_view name;         ///< "a100"
   std::string_view description;  ///< the maker's name
@@ -30,6 +31,10 @@ struct DeviceModel {
 /// The line of a name; Error (usage) that says which there are.
 [[nodiscard]] const DeviceModel& device_model(std::string_view name);
 
+/// The devices of the context as one: bandwidths as they are when some MB are cleared and copied, which takes a
+/// fraction of a second; peaks are not known and count as infinite. Names are views of what the first device is called.
+[[nodiscard]] DeviceModel model_of_devices(const Context& context);
+
 /// What a format is expected to take on a device, for MTTKRPs in all modes in turn.
 struct DeviceEstimate {
   std::string_view format;
@@ -39,6 +44,7 @@ struct DeviceEstimate {
   double tensor_bytes = 0;    ///< arrays of the format
   double upload_seconds = 0;  ///< copying the tensor there, once when it fits
   bool fits = true;           ///< the tensor, the factors and an output
+  bool factors_fit = true;    ///< the factors and an output: else nothing can run there
   std::string_view bound;     ///< what takes longest: "memory", "arithmetic", "copies"
 };
 

@@ -20,7 +20,7 @@ namespace polyad {
 /// collections run side by side.
 struct PipelineReport {
   KernelChoice kernel;
-  int queues = 0;                 ///< collections under way at once
+  int queues = 0;                 ///< collections under way at once, on each device
   std::uint64_t collections = 0;  ///< into how many the tensor was cut
   std::uint64_t slot_bytes = 0;   ///< device memory of each that is under way
   double measured_ts = 0;
@@ -28,7 +28,7 @@ struct PipelineReport {
   double model_ts = 0;  ///< from the rates that were measured on two small collections
   double model_tp = 0;
   double steps_tp = 0;  ///< Tp of the model from the steps as the synchronous run measured them
-  /// What the model was given: seconds to begin a step, and per byte or nonzero.
+  /// What the model was given, of the first device: seconds to begin a step, and per byte or nonzero.
   struct Rate {
     double begin = 0;
     double each = 0;
@@ -52,11 +52,11 @@ struct GroupBalance {
 /// kernel text that runs (hb-csf has three groups of slices). Error (usage) when the kernel cannot work on the tensor.
 [[nodiscard]] std::vector<GroupBalance> mttkrp_balance(const Tensor& x, int mode, std::string_view kernel);
 
-/// ttv() on the first device of the context, both ways.
+/// ttv() on the devices of the context, both ways; of several, the one that takes longest counts.
 [[nodiscard]] PipelineReport ttv_pipeline(const Tensor& x, int mode, std::span<const double> vector,
                                           const Context& context, std::string_view kernel = {});
 
-/// mttkrp() on the first device of the context, both ways; the tensor passes through the device even when it would fit.
+/// mttkrp() on the devices of the context, both ways; the tensor passes through them even when it would fit.
 template <class T>
 [[nodiscard]] PipelineReport mttkrp_pipeline(Tensor& x, std::span<const FactorMatrix<T>> factors, int mode,
                                              FactorMatrix<T>& out, const Context& context,

@@ -57,8 +57,9 @@ inline constexpr double usual_size = 1.5;
 /// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else the
 /// fastest by estimate; either way one that has kernels of its own, fits the memory, is no larger than `most_size`
 /// times the coordinates (a few percent more: estimates) and, if the context is deterministic, promises the same bits.
-/// coo where nothing does. With devices: the first of hb-csf, b-csf, f-coo and coo that fits the host and stays on the
-/// devices, else the first that fits the host (most_size counts when it is below the usual). For a deterministic
+/// coo where nothing does. With devices: what tune_format found for them, else the first of hb-csf, b-csf, f-coo and
+/// coo that fits the host and stays on the devices, else the first that fits the host (most_size counts when it is
+/// below the usual). For a deterministic
 /// context the choice depends on neither the threads nor the cache.
 [[nodiscard]] Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                    double most_size = usual_size);
@@ -67,7 +68,8 @@ inline constexpr double usual_size = 1.5;
 [[nodiscard]] bool needs_streaming(const CooTensor& x, std::uint64_t rank, const Context& context);
 
 /// Builds the best few of rank_formats, runs MTTKRPs in all modes on each and takes the fastest; the answer is kept in
-/// Context::cache for choose_format. \param candidates how many to build, one after the other
+/// Context::cache for choose_format, apart for each set of devices. \param candidates how many to build, one after the
+/// other
 [[nodiscard]] Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                  double most_size = usual_size, int candidates = 3);
 

@@ -173,17 +173,27 @@ constexpr DeviceFormat device_formats[] = {
     {"coo", "one copy for all modes"},
 };
 
-/// The first of these that fits the host and stays on the devices beside factors and output; else the first that fits
-/// the host.
+/// What was measured to be the fastest there; else the first of these that fits the host and stays on the devices
+/// beside factors and output; else the first that fits the host.
 Choice choose_for_devices(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
   const Estimator estimator(x, rank, context);
+  if (std::optional<Choice> tuned = tuned_format(x, rank, most_size, context);
+      tuned && runs_on_devices(tuned->format, context) && estimator.of(class_named(tuned->format)).fits)
+    return *std::move(tuned);
   const double row = static_cast<double>(padded_columns(rank) * bytes_of(x.precision()));
   double rows = 0;
   for (const std::uint64_t d : x.dims) rows += static_cast<double>(d);
   rows += static_cast<double>(*std::ranges::max_element(x.dims));
   double memory = 0;  // for the tensor, of all devices
-  for (const auto& d : context.devices)
-    memory += std::max(0.0, static_cast<double>(d->facts().memory_bytes) - rows * row);
+  std::string trouble;
+  for (const auto& d : context.devices) {
+    const auto all = static_cast<double>(d->facts().memory_bytes);
+    memory += std::max(0.0, all - rows * row);
+    if (all <= rows * row)
+      trouble = fmt::format("the factors and an output take {}, {} has {}: it cannot run there",
+                            readable_bytes(static_cast<std::uint64_t>(rows * row)), d->facts().name,
+                            readable_bytes(d->facts().memory_bytes));
+  }
   std::optional<Choice> passing;
   for (const DeviceFormat& candidate : device_formats) {
     if (!runs_on_devices(candidate.name, context)) continue;
@@ -192,7 +202,8 @@ Choice choose_for_devices(const CooTensor& x, std::uint64_t rank, const Context&
     if (!f.fits || (most_size < usual_size && f.bytes > largest_size(x, most_size))) continue;
     if (1.05 * f.bytes <= memory) return {candidate.name, fmt::format("on a device {}", candidate.why)};
     if (!passing)
-      passing = {candidate.name, fmt::format("on a device {}; it passes through the device in parts", candidate.why)};
+      passing = {candidate.name, fmt::format("on a device {}; {}", candidate.why,
+                                             trouble.empty() ? "it passes through the device in parts" : trouble)};
   }
   return passing.value_or(Choice{"coo", "nothing else that runs on a device fits the memory"});
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/gpu/device.hpp"
 #include "core/cache_file.hpp"
 #include "polyad/cp_als.hpp"
 #include "polyad/version.hpp"
@@ -16,8 +17,10 @@ namespace {
 constexpr std::string_view file = "tuned.json";
 
 std::string key_of(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
-  return fmt::format("{:016x}, rank {}, {}, size {:g}, {}, polyad {}", fingerprint(x, context), rank,
-                     name_of(x.precision()), most_size, machine_name(context), version);
+  std::string devices;
+  for (const auto& d : context.devices) devices += fmt::format(", {}", d->facts().description);
+  return fmt::format("{:016x}, rank {}, {}, size {:g}, {}{}, polyad {}", fingerprint(x, context), rank,
+                     name_of(x.precision()), most_size, machine_name(context), devices, version);
 }
 
 }  // namespace
@@ -40,11 +43,11 @@ std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, doubl
 
 Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, const std::vector<TunedFormat>& found,
                       const Context& context) {
-  std::string why = "measured on this machine:";
+  std::string why =
+      fmt::format("measured on {}:", context.devices.empty() ? "this machine" : context.devices[0]->facts().name);
   for (const TunedFormat& f : found)
     why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
-  if (context.devices.empty())
-    remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
+  remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
   return {found.front().format, std::move(why), found.front().leaf_modes};
 }
 

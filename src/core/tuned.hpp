@@ -9,8 +9,8 @@
 
 namespace polyad {
 
-/// What was found for this tensor, rank, precision and size on this machine by this version; nothing for a
-/// deterministic context; unset when nothing was or it is not in this build.
+/// What was found for this tensor, rank, precision and size on this machine, or on these devices, by this version;
+/// nothing for a deterministic context; unset when nothing was or it is not in this build.
 [[nodiscard]] std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, double most_size,
                                                  const Context& context);
 
@@ -24,7 +24,7 @@ struct TunedFormat {
 /// Whether an MTTKRP kernel for devices works on a format, with the same bits every time if the context asks for that.
 [[nodiscard]] bool runs_on_devices(std::string_view format, const Context& context);
 
-/// Keeps it for tuned_format, unless it was measured on devices; the fastest first. Returns what tuned_format will say.
+/// Keeps it for tuned_format; the fastest first. Returns what tuned_format will say.
 Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, const std::vector<TunedFormat>& found,
                       const Context& context);
 

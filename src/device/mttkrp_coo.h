@@ -5,9 +5,9 @@
 //   out(i_0, :) += value * product over levels l > 0 of factor_l(i_l, :)
 //
 // Level 0 is the output mode. PD_ORDER, PD_INDEX; PD_INTERLEAVED 1: the indices of a nonzero lie side by side, in the
-// order of the modes; 0: an array per level.
+// order of the modes; 0: an array per mode. Arrays are the same whatever the output mode is.
 // head: nonzeros, nonzeros of a group, stride, chunks, mode of every level;
-//       indices (an array per level, or one), values, permutation (mttkrp_coo_permuted only)
+//       indices (an array per mode, or one), values, permutation of every mode (mttkrp_coo_permuted only)
 #define PD_HEAD_MODES 4
 #define PD_HEAD_ARRAYS (PD_HEAD_MODES + PD_ORDER)
 #include "rows.h"
@@ -17,14 +17,13 @@
 
 // What every kernel here begins with. `columns`: how many a lane has from `column` on, PD_ITEMS_0 apart.
 #define PD_COO_BEGIN(arrays)                                                                                       \
-  const u64 stride = head[2];                                                                                      \
   PD_ARRAY(PD_GLOBAL const PD_INDEX*, ids, PD_ARRAYS);                                                             \
   PD_ARRAY(PD_GLOBAL const real*, factor, PD_ORDER);                                                               \
   PD_ARRAY(u32, modes, PD_ORDER);                                                                                  \
   PD_GLOBAL const real* values = PD_SLOT(real, PD_ARRAYS);                                                         \
-  PD_UNROLL for (int l = 0; l < PD_ARRAYS; ++l) ids[l] = PD_SLOT(PD_INDEX, l);                                     \
   PD_UNROLL for (int l = 0; l < PD_ORDER; ++l) {                                                                   \
     modes[l] = (u32)head[PD_HEAD_MODES + l];                                                                       \
+    if (l < PD_ARRAYS) ids[l] = PD_SLOT(PD_INDEX, PD_INTERLEAVED ? 0 : modes[l]);                                  \
     factor[l] = PD_FACTOR(l, arrays);                                                                              \
   }                                                                                                                \
   const u64 run_begin = pd_least(pd_group_id(0) * head[1], head[0]);                                               \
@@ -32,6 +31,7 @@
 
 // MTTKRP-A: a worker per nonzero, all columns in one pass, every product added atomically.
 PD_KERNEL void mttkrp_coo_atomic(PD_PARAMETERS) {
+  const u64 stride = head[2];
   const u64 column = 0;
   PD_COO_BEGIN(PD_ARRAYS + 1);
   for (u64 z = run_begin + pd_local_id(1); z < run_end; z += PD_ITEMS_1) {
@@ -49,6 +49,7 @@ PD_KERNEL void mttkrp_coo_atomic(PD_PARAMETERS) {
 // MTTKRP-B: a block of columns in registers, PD_COLUMNS a lane. Neighbouring nonzeros of one row are added up before they
 // are added to the output.
 PD_KERNEL void mttkrp_coo_blocked(PD_PARAMETERS) {
+  const u64 stride = head[2];
   const u64 column = pd_group_id(1) * PD_ITEMS_0 * PD_COLUMNS + pd_local_id(0);
   PD_COO_BEGIN(PD_ARRAYS + 1);
   PD_ARRAY(real, sum, PD_COLUMNS);
@@ -88,8 +89,9 @@ PD_KERNEL void mttkrp_coo_blocked(PD_PARAMETERS) {
 
 // Slices of one nonzero (HB-CSF's first group): every product is an output row.
 PD_KERNEL void mttkrp_coo_single(PD_PARAMETERS) {
+  const u64 stride = head[2];
   const u64 lane_column = pd_column();
-  const u64 column = pd_least(lane_column, head[2] - 1);
+  const u64 column = pd_least(lane_column, stride - 1);
   PD_COO_BEGIN(PD_ARRAYS + 1);
   if (lane_column == column) {
     for (u64 z = run_begin + pd_local_id(1); z < run_end; z += PD_ITEMS_1) {
@@ -103,17 +105,11 @@ PD_KERNEL void mttkrp_coo_single(PD_PARAMETERS) {
 
 // MTTKRP-C: nonzeros in the order of the output mode, through a permutation (PD_OFFSET); rows are summed in registers.
 PD_KERNEL void mttkrp_coo_permuted(PD_PARAMETERS) {
-  PD_LOCAL(real, side_sums, 2 * PD_ITEMS_1 * PD_ITEMS_0);
-  PD_LOCAL(u64, side_rows, 2 * PD_ITEMS_1);
-  const u64 lane_column = pd_column();
-  const u64 column = pd_least(lane_column, head[2] - 1);
-  const int writes = lane_column == column;
-  PD_COO_BEGIN(PD_ARRAYS + 2);
-  PD_GLOBAL const PD_OFFSET* permutation = PD_SLOT(PD_OFFSET, PD_ARRAYS + 1);
-  pd_rows rows;
+  PD_ROWS_BEGIN(head[2]);
+  PD_COO_BEGIN(PD_ARRAYS + 1 + PD_ORDER);
+  PD_GLOBAL const PD_OFFSET* permutation = PD_SLOT(PD_OFFSET, PD_ARRAYS + 1 + modes[0]);
   u64 k;
   u64 end;
-  pd_begin_rows(&rows);
   pd_share(run_begin, run_end, &k, &end);
   for (; k < end; ++k) {
     const u64 z = permutation[k];
@@ -121,5 +117,5 @@ PD_KERNEL void mttkrp_coo_permuted(PD_PARAMETERS) {
     PD_UNROLL for (int l = 1; l < PD_ORDER; ++l) x *= factor[l][PD_COORDINATE(l, z) * stride];
     pd_add_to_row(&rows, PD_COORDINATE(0, z), x, out + column, stride, writes);
   }
-  pd_finish_rows(&rows, side_sums, side_rows, out + column, seams, stride, column, writes, head[3]);
+  PD_ROWS_END(head[3]);
 }

@@ -13,12 +13,7 @@
 #include "rows.h"
 
 PD_KERNEL void mttkrp_f_coo(PD_PARAMETERS) {
-  PD_LOCAL(real, side_sums, 2 * PD_ITEMS_1 * PD_ITEMS_0);
-  PD_LOCAL(u64, side_rows, 2 * PD_ITEMS_1);
-  const u64 stride = head[2];
-  const u64 lane_column = pd_column();
-  const u64 column = pd_least(lane_column, stride - 1);
-  const int writes = lane_column == column;
+  PD_ROWS_BEGIN(head[2]);
   PD_ARRAY(PD_GLOBAL const PD_INDEX*, ids, PD_ORDER);
   PD_ARRAY(PD_GLOBAL const real*, factor, PD_ORDER);
   PD_GLOBAL const real* values = PD_SLOT(real, PD_ORDER - 1);
@@ -31,10 +26,8 @@ PD_KERNEL void mttkrp_f_coo(PD_PARAMETERS) {
   }
   const u64 run_begin = pd_least(pd_group_id(0) * head[1], head[0]);
   const u64 run_end = pd_least(run_begin + head[1], head[0]);
-  pd_rows rows;
   u64 z;
   u64 end;
-  pd_begin_rows(&rows);
   pd_share(run_begin, run_end, &z, &end);
   if (z < end) {
     // The place of z's row: that of its chunk's first nonzero, and the flags after that up to z.
@@ -58,5 +51,5 @@ PD_KERNEL void mttkrp_f_coo(PD_PARAMETERS) {
       place += bits & 1;
     }
   }
-  pd_finish_rows(&rows, side_sums, side_rows, out + column, seams, stride, column, writes, head[3]);
+  PD_ROWS_END(head[3]);
 }

@@ -5,9 +5,10 @@
 //
 // PD_ORDER, PD_INDEX (of the blocks' coordinates).
 // head: first nonzero, end, nonzeros of a group, stride, bits of a block's side, first block, blocks, mode of every
-//       level; bptr [blocks + 1], binds [blocks][modes], offsets of every level, values
+//       level; bptr [blocks + 1], binds [blocks][modes], offsets of every mode, values
 #undef PD_LEAST_GROUPS
 #define PD_LEAST_GROUPS , 2  // CUDA: no spills (prelude_cuda.h)
+#define PD_RANGE u64
 #define PD_HEAD_MODES 7
 #define PD_HEAD_ARRAYS (PD_HEAD_MODES + PD_ORDER)
 #include "rows.h"
@@ -22,7 +23,7 @@ PD_KERNEL void mttkrp_hicoo(PD_PARAMETERS) {
   PD_ARRAY(PD_GLOBAL const real*, corner, PD_ORDER);  // rows of the block
   PD_GLOBAL const real* values = PD_SLOT(real, PD_ORDER + 2);
   PD_UNROLL for (int l = 0; l < PD_ORDER; ++l) {
-    offsets[l] = PD_SLOT(u8, l + 2);
+    offsets[l] = PD_SLOT(u8, head[PD_HEAD_MODES + l] + 2);
     factor[l] = PD_FACTOR(l, PD_ORDER + 3);
   }
   const u64 first = head[0];
@@ -32,16 +33,7 @@ PD_KERNEL void mttkrp_hicoo(PD_PARAMETERS) {
   u64 end;
   pd_share(run_begin, run_end, &z, &end);
   if (column < stride && z < end) {
-    u64 block = 0;  // the last that begins at z or before
-    u64 high = head[6];
-    while (high - block > 1) {
-      const u64 middle = block + (high - block) / 2;
-      if (begins[middle] <= z) {
-        block = middle;
-      } else {
-        high = middle;
-      }
-    }
+    u64 block = pd_range_of(begins, head[6], z);
     u64 row = PD_NO_ROW;
     real sum = (real)0;
     for (; z < end; ++block) {

@@ -16,6 +16,7 @@
 // Nodes are counted in the tree, not in the part; a part may begin and end inside any node.
 #undef PD_LEAST_GROUPS
 #define PD_LEAST_GROUPS , 2  // CUDA: no spills (prelude_cuda.h)
+#define PD_RANGE PD_OFFSET
 #define PD_HEAD_MODES 5
 #define PD_HEAD_FIRST (PD_HEAD_MODES + PD_ORDER)
 #define PD_HEAD_NODES (PD_HEAD_FIRST + PD_ORDER)
@@ -26,28 +27,8 @@
 #define PD_FIBRE (PD_ORDER - 2)
 #define PD_ARRAYS (2 * PD_ORDER + (PD_RUNS == 1))
 
-// The node whose children include `child`: the last that begins at it or before.
-PD_FUNCTION u64 pd_parent(PD_GLOBAL const PD_OFFSET* pointers, u64 nodes, u64 child) {
-  u64 low = 0;
-  u64 high = nodes;
-  while (high - low > 1) {
-    const u64 middle = low + (high - low) / 2;
-    if (pointers[middle] <= child) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 PD_KERNEL void mttkrp_tree(PD_PARAMETERS) {
-  PD_LOCAL(real, side_sums, 2 * PD_ITEMS_1 * PD_ITEMS_0);
-  PD_LOCAL(u64, side_rows, 2 * PD_ITEMS_1);
-  const u64 stride = head[3];
-  const u64 lane_column = pd_column();
-  const u64 column = pd_least(lane_column, stride - 1);
-  const int writes = lane_column == column;
+  PD_ROWS_BEGIN(head[3]);
   PD_ARRAY(PD_GLOBAL const PD_INDEX*, ids, PD_ORDER);        // ids[l][node - first[l]]
   PD_ARRAY(PD_GLOBAL const PD_OFFSET*, pointers, PD_ORDER);  // the last is not there
   PD_ARRAY(PD_GLOBAL const real*, factor, PD_ORDER);
@@ -93,15 +74,13 @@ PD_KERNEL void mttkrp_tree(PD_PARAMETERS) {
     run_end = pd_least(run_begin + head[2], head[1]);
   }
 
-  pd_rows rows;
   u64 z;
   u64 end;
-  pd_begin_rows(&rows);
   pd_share(run_begin, run_end, &z, &end);
   if (z < end) {
     node[PD_LEAF] = z;
     PD_UNROLL for (int l = PD_FIBRE; l >= 0; --l)
-      node[l] = first[l] + pd_parent(pointers[l], head[PD_HEAD_NODES + l], node[l + 1]);
+      node[l] = first[l] + pd_range_of(pointers[l], head[PD_HEAD_NODES + l], node[l + 1]);
   }
   int changed = 0;  // levels from here on are at other nodes than before
   while (z < end) {
@@ -146,5 +125,5 @@ PD_KERNEL void mttkrp_tree(PD_PARAMETERS) {
     }
   }
   if (PD_LEVEL == 0)
-    pd_finish_rows(&rows, side_sums, side_rows, out + column, seams, stride, column, writes, head[4]);
+    PD_ROWS_END(head[4]);
 }

@@ -41,6 +41,39 @@ PD_FUNCTION void pd_share(u64 run_begin, u64 run_end, u64* begin, u64* end) {
   *end = pd_least(*begin + each, run_end);
 }
 
+#ifdef PD_RANGE
+// The last of `count` ranges that begins at x or before; PD_RANGE is the type of their begins.
+PD_FUNCTION u64 pd_range_of(PD_GLOBAL const PD_RANGE* begins, u64 count, u64 x) {
+  u64 low = 0;
+  u64 high = count;
+  while (high - low > 1) {
+    const u64 middle = low + (high - low) / 2;
+    if (begins[middle] <= x) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+#endif
+
+// What kernels begin with that add up rows in registers: the column of this work-item, and where the group's first and
+// last rows will meet.
+#define PD_ROWS_BEGIN(row_stride)                            \
+  PD_LOCAL(real, side_sums, 2 * PD_ITEMS_1 * PD_ITEMS_0);    \
+  PD_LOCAL(u64, side_rows, 2 * PD_ITEMS_1);                  \
+  const u64 stride = row_stride;                             \
+  const u64 lane_column = pd_column();                       \
+  const u64 column = pd_least(lane_column, stride - 1);      \
+  const int writes = lane_column == column;                  \
+  pd_rows rows;                                              \
+  pd_begin_rows(&rows)
+
+// And what they end with. All work-items of the group come here.
+#define PD_ROWS_END(chunks) \
+  pd_finish_rows(&rows, side_sums, side_rows, out + column, seams, stride, column, writes, chunks)
+
 PD_FUNCTION void pd_add_shared(PD_GLOBAL real* to, real x) {
 #if PD_FAULT == 2
   *to += x;

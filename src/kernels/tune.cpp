@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/tuned.hpp"
+#include "polyad/device_model.hpp"
 #include "polyad/error.hpp"
 #include "polyad/factors.hpp"
 #include "polyad/kernels.hpp"
@@ -39,18 +40,40 @@ double seconds_of_sweep(Tensor& x, std::uint64_t rank, const Context& context) {
 
 }  // namespace
 
+namespace {
+
+/// Formats in the order in which they are tried. On devices the order is that of the estimates for them, and what is
+/// usual for the processor does not count: it is about its memory.
+std::vector<FormatEstimate> ranked(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size) {
+  std::vector<FormatEstimate> all;
+  if (context.devices.empty()) {
+    for (FormatEstimate& f : rank_formats(x, rank, context))
+      if (f.has_kernel && (!context.deterministic || f.deterministic) && f.bytes <= largest_size(x, most_size))
+        all.push_back(std::move(f));
+    return all;
+  }
+  for (const DeviceEstimate& e : estimate_on_device(x, rank, model_of_devices(context), context)) {
+    FormatEstimate f = estimate_format(x, e.format, rank, context);
+    if (runs_on_devices(e.format, context) && (most_size >= usual_size || f.bytes <= largest_size(x, most_size)))
+      all.push_back(std::move(f));
+  }
+  return all;
+}
+
+}  // namespace
+
 Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context, double most_size, int candidates) {
   if (x.order() < 2) return choose_format(x, rank, context, most_size);
+  const double most_bytes = context.devices.empty() || most_size < usual_size ? largest_size(x, most_size)
+                                                                              : std::numeric_limits<double>::infinity();
   std::vector<TunedFormat> found;
-  for (const FormatEstimate& candidate : rank_formats(x, rank, context)) {
-    if (!candidate.fits || static_cast<int>(found.size()) == candidates) break;
-    if (!candidate.has_kernel || (context.deterministic && !candidate.deterministic)) continue;
-    if (!context.devices.empty() && !runs_on_devices(candidate.format, context)) continue;
-    if (candidate.bytes > largest_size(x, most_size)) continue;
+  for (const FormatEstimate& candidate : ranked(x, rank, context, most_size)) {
+    if (!candidate.fits) continue;
+    if (static_cast<int>(found.size()) == candidates) break;
     try {
       Tensor tensor =
           build(x, candidate.format, options_for({candidate.format, {}, candidate.leaf_modes}, rank), context);
-      if (static_cast<double>(tensor.bytes()) > largest_size(x, most_size)) continue;
+      if (static_cast<double>(tensor.bytes()) > most_bytes) continue;
       found.push_back({candidate.format, candidate.leaf_modes,
                        x.precision() == Precision::f32 ? seconds_of_sweep<float>(tensor, rank, context)
                                                        : seconds_of_sweep<double>(tensor, rank, context)});

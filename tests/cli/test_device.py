@@ -61,6 +61,26 @@ def from_the_file():
     if check(found.code == 0, "streamed from its file through a device", found):
         equal(found.json["format"], "stream", "it stays in its file")
         near(found.json, whole.json, "the same fit")
+    little = ["--memory", "16M", "--device-memory", "4M", "--json", "-", *DEVICE]
+    here = run("mttkrp", "big.ptn", "--mode", "2", "--rank", "4", "--json", "-", **ROOM).json
+    for format in ("auto", "stream"):
+        r = run("mttkrp", "big.ptn", "--mode", "2", "--rank", "4", "--format", format, *little, **ROOM)
+        if check(r.code == 0, f"mttkrp from the file, --format {format}", r):
+            equal(r.json["kernel"], "mttkrp/gpu/stream/windows", "by windows")
+            check(abs(r.json["norm"] / here["norm"] - 1) < 1e-12, "the same norm", (r.json["norm"], here["norm"]))
+    r = run("mttkrp", "big.ptn", "--mode", "2", "--rank", "4", "--kernel", "mttkrp/gpu/stream/windows", *little, **ROOM)
+    check(r.code == 0 and r.json["bytes"] < 4 << 20, "a kernel that is asked for leaves the tensor in its file too", r)
+    for mode in (1, 2, 3):
+        (WORK / "v.txt").write_text("0.5\n" * (200 + 100 * mode))
+        args = ["ttv", "big.ptn", "--mode", mode, "--vector", "v.txt", "--format", "stream", "--out"]
+        here = run(*args, "here.ptn", "--json", "-", **ROOM)
+        there = run(*args, "there.ptn", "--memory", "32M", "--device-memory", "4M", "--json", "-", *DEVICE, **ROOM)
+        if not check(here.code == 0 and there.code == 0, f"ttv from the file, mode {mode}", there):
+            continue
+        equal(there.json["kernel"], "ttv/gpu/stream", "by windows")
+        found, want = (run("info", f, "--json", "-", **ROOM).json for f in ("there.ptn", "here.ptn"))
+        equal(found["nnz"], want["nnz"], f"as many sums, mode {mode}")
+        check(abs(found["norm"] / want["norm"] - 1) < 1e-12, f"the same norm, mode {mode}", (found["norm"], want["norm"]))
 
 
 def balance():

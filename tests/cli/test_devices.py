@@ -47,12 +47,30 @@ def with_opencl():
     r = run("info", "x.tns", "--device", f"opencl:{len(devices)}", **ROOM)
     check(not is_sentence(r) and "there are cpu, opencl:0" in r.err, "one too many is a sentence with what there is", r)
     timeline()
+    colours()
+    why = next((d["summary"] for d in listed(env={"POCL_DEVICES": "nothing"}) if d["backend"] == "opencl" and not d["available"]), "")
+    check(not why or ("installed but give no device: " in why and "install your" not in why), "a driver that fails is not one to install", why)
     two = {"POCL_DEVICES": "pthread pthread"}
     if len(listed(env=two)) > len(listed()):
         r = run("info", "x.tns", "--device", "opencl:0,opencl:1", "--quiet", env=two, **ROOM)
         check(r.code == 0 and not r.err, "two devices of PoCL", r)
     else:
         skip("two devices", "the driver is not PoCL")
+
+
+def colours():
+    """A decomposition runs more kinds of commands than there are hues: none shares its colour with another."""
+    equal(run("generate", "c.tns", "--dims", "50x40x30", "--nnz", "2000", "--quiet").code, 0, "a tensor")
+    r = run("cpd", "c.tns", "--rank", "4", "--iters", "4", "--tol", "0", "--format", "hb-csf", "--dense", "device", "--deterministic",
+            "--device", "opencl:0", "--timeline", "c.svg", "--quiet", timeout=120, **ROOM)
+    if not check(r.code == 0, "a timeline of a decomposition", r):
+        return
+    of = {}
+    for box in xml.etree.ElementTree.fromstring(text("c.svg")).iter("{http://www.w3.org/2000/svg}rect"):
+        for title in box:
+            of.setdefault(title.text.split(":")[0], set()).add(box.get("fill"))
+    fills = [fill for all_of in of.values() for fill in all_of]
+    check(len(of) > 8 and len(fills) == len(set(fills)) == len(of), "every kind has a colour of its own", of)
 
 
 def timeline():

@@ -75,19 +75,21 @@ TEST_F(CudaPath, EveryTtvIsExact) {
 /// Memory for the factors and the output, and for a part of the tensor.
 std::uint64_t little(const CooTensor& x) { return 75 * 8 * 4 * 3 + x.bytes() / 2 + 8000; }
 
-/// MTTKRP in mode 1 of a tensor that does not fit; whether it was exact.
+/// MTTKRPs in mode 1 of a tensor that does not fit, the second with the first one's plan; whether both were exact.
 bool streamed(const CooTensor& x, const Context& on_device) {
   const auto dense = cases::whole_number_factors(x.dims, 5);
   const auto factors = cases::as_factors<float>(dense);
   Tensor t = build(x, "f-coo", {}, Context{});
   Workspace workspace;
   FactorMatrix<float> out(Context{}, x.dims[0], 5);
-  (void)mttkrp<float>(t, std::span<const FactorMatrix<float>>(factors), 0, out, workspace, on_device);
   const oracle::Dense want = oracle::mttkrp(x, dense, 0);
-  for (std::uint64_t i = 0; i < want.rows; ++i)
-    for (std::uint64_t r = 0; r < 5; ++r)
-      if (static_cast<double>(out(i, r)) != want(i, r)) return false;
-  return true;
+  bool exact = true;
+  for (int run = 0; run < 2; ++run) {
+    (void)mttkrp<float>(t, std::span<const FactorMatrix<float>>(factors), 0, out, workspace, on_device);
+    for (std::uint64_t i = 0; i < want.rows; ++i)
+      for (std::uint64_t r = 0; r < 5; ++r) exact = exact && static_cast<double>(out(i, r)) == want(i, r);
+  }
+  return exact;
 }
 
 CooTensor large() { return cases::make(cases::Case{"large", {30, 20, 25}, 6000}, Precision::f32); }
@@ -108,26 +110,19 @@ TEST_F(CudaPath, AForgottenWaitIsFound) {
   const CooTensor x = large();
   EXPECT_TRUE(streamed(x, context(little(x))));
   const auto waits = static_cast<std::int64_t>(cuda.waits());
-  int found = 0;
+  EXPECT_GE(waits, 8);
   int wrong = 0;
-  for (const unsigned seed : {1U, 2U, 3U}) {
-    int here = 0;
+  for (const unsigned seed : {1U, 2U, 3U})
     for (std::int64_t dropped = 0; dropped < waits; ++dropped) {
       const test::CudaDouble delays(seed);
       const Context on_device = context(little(x));
       delays.reset(dropped);
       const bool exact = streamed(x, on_device);
-      const bool seen = !delays.faults().empty();
-      EXPECT_TRUE(exact || seen) << "wait " << dropped << " was forgotten, seed " << seed;
-      here += seen;
+      // The books do not depend on the delays: there is no wait that another one makes needless.
+      EXPECT_NE(delays.faults(), "") << "wait " << dropped << " was forgotten, seed " << seed;
       wrong += !exact;
     }
-    // The books do not depend on the delays: what one seed shows, all do.
-    EXPECT_TRUE(found == 0 || found == here) << seed;
-    found = here;
-  }
-  EXPECT_GE(2 * found, waits);  // a wait may be implied by another
-  fmt::print("{} of {} waits are noticed when they are forgotten; {} results of {} were wrong\n", found, waits, wrong,
+  fmt::print("each of {} waits is noticed when it is forgotten; {} results of {} were wrong\n", waits, wrong,
              3 * waits);
 }
 

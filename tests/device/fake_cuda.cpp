@@ -208,7 +208,7 @@ extern "C" {
 
 int cuInit(unsigned) { return number_of("FAKE_CUDA_INIT", success) == 0 ? success : 100; }
 int cuDriverGetVersion(int* version) {
-  *version = 13000;
+  *version = static_cast<int>(number_of("FAKE_CUDA_DRIVER", 13000));
   return success;
 }
 int cuGetErrorName(int code, const char** name) {

@@ -64,8 +64,6 @@ class PlainEvent final : public gpu::EventBody {
 class PlainKernel final : public gpu::Kernel {
  public:
   PlainKernel(Function f, const Numbers& n) : function(f), numbers(n) {}
-  [[nodiscard]] std::uint64_t spilled_bytes() const override { return 0; }
-  [[nodiscard]] std::uint32_t registers() const override { return 0; }
 
   Function function;
   Numbers numbers;

@@ -7,3 +7,4 @@
 #undef PD_HEAD_MODES
 #undef PD_HEAD_NODES
 #undef PD_HEAD_SLICES
+#undef PD_RANGE

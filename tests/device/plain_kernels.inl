@@ -43,10 +43,9 @@ namespace seams {
 }  // namespace seams
 namespace ttv {
 #define PD_SLICE_OFFSET PD_OFFSET
-#include "device/ttv_cfb.h"
+#include "device/ttv_fibres.h"
 #include "device/ttv_hocfs.h"
 #include "device/ttv_hocoo.h"
-#include "device/ttv_hocsr.h"
 }  // namespace ttv
 
 template <auto kernel>
@@ -72,8 +71,7 @@ Function find(const std::string& function) {
   if (function == "add_seams") return call<seams::add_seams>;
   if (function == "ttv_hocoo") return call<ttv::ttv_hocoo>;
   if (function == "ttv_hocoo_seams") return call<ttv::ttv_hocoo_seams>;
-  if (function == "ttv_hocsr") return call<ttv::ttv_hocsr>;
-  if (function == "ttv_cfb") return call<ttv::ttv_cfb>;
+  if (function == "ttv_fibres") return call<ttv::ttv_fibres>;
   if (function == "ttv_hocfs_csr") return call<ttv::ttv_hocfs_csr>;
   if (function == "ttv_hocfs_ell") return call<ttv::ttv_hocfs_ell>;
   return nullptr;

@@ -25,6 +25,7 @@ class StrictDevice final : public test::ForwardingDevice {
   int launches = 0;
   int fails_at = -1;
   int misaligned = 0;
+  std::uint64_t array_bytes = 0;  // copied to it, factors apart
 
  private:
   class StrictQueue final : public test::ForwardingQueue {
@@ -37,6 +38,12 @@ class StrictDevice final : public test::ForwardingDevice {
       for (const gpu::Argument& a : arguments)
         if (const auto* view = std::get_if<gpu::View>(&a)) device_.misaligned += view->offset % 512 == 0 ? 0 : 1;
       return ForwardingQueue::launch(kernel, grid, arguments, after, label);
+    }
+
+    gpu::Event write(const gpu::View& to, std::span<const std::byte> from, std::span<const gpu::Event> after,
+                     std::string_view label) override {
+      if (label != "factor in") device_.array_bytes += from.size();
+      return ForwardingQueue::write(to, from, after, label);
     }
 
    private:
@@ -83,6 +90,69 @@ TEST(StrictDevices, WhatKernelsAreGivenIsAligned) {
   options.dense = "auto";
   EXPECT_NEAR(fit, cp_als(x, options).fit, 1e-5);
   EXPECT_EQ(device_of(context).misaligned, 0) << "rows solved on the device";
+}
+
+/// Arrays that serve all modes are copied once, and there is room for all modes where there is room for one.
+TEST(StrictDevices, OneCopyServesAllModes) {
+  const CooTensor x = cases::make(device_cases::named("larger"), Precision::f32);
+  std::uint64_t rows = 0;
+  for (const std::uint64_t d : x.dims) rows += 2 * d;
+  for (const char* format : {"coo", "hicoo", "csf-one", "csf-two", "coo-perm"}) {
+    SCOPED_TRACE(format);
+    Tensor tensor = build(x, format);
+    Context context = strict_context(rows * 16 * sizeof(float) + tensor.bytes() + 40000);
+    const auto dense = cases::whole_number_factors(x.dims, 10);
+    const auto factors = cases::as_factors<float>(dense);
+    Workspace workspace;
+    std::uint64_t wrong = 0;
+    const auto sweep = [&] {
+      for (int mode = 0; mode < 3; ++mode) {
+        const oracle::Dense want = oracle::mttkrp(x, dense, mode);
+        FactorMatrix<float> out(Context{}, want.rows, 10);
+        (void)mttkrp<float>(tensor, std::span<const FactorMatrix<float>>(factors), mode, out, workspace, context);
+        for (std::uint64_t i = 0; i < want.rows; ++i)
+          for (std::uint64_t r = 0; r < 10; ++r) wrong += static_cast<double>(out(i, r)) != want(i, r);
+      }
+    };
+    sweep();
+    EXPECT_LT(device_of(context).array_bytes, tensor.bytes() + 20000) << "more than once";
+    EXPECT_GT(device_of(context).array_bytes, tensor.bytes() / 2);
+    device_of(context).array_bytes = 0;
+    sweep();
+    EXPECT_EQ(device_of(context).array_bytes, 0U) << "it did not stay";
+    EXPECT_EQ(wrong, 0U);
+  }
+}
+
+/// A Workspace that is idle gives up its tensor for another one, and has it copied again.
+TEST(StrictDevices, IdleWorkspacesMakeRoom) {
+  const CooTensor x = cases::make(device_cases::named("larger"), Precision::f32);
+  std::uint64_t rows = 0;
+  for (const std::uint64_t d : x.dims) rows += 2 * d;
+  Context context = strict_context(2 * rows * 16 * sizeof(float) + x.bytes() + 40000);  // one tensor, two times factors
+  const auto dense = cases::whole_number_factors(x.dims, 10);
+  const auto factors = cases::as_factors<float>(dense);
+  const oracle::Dense want = oracle::mttkrp(x, dense, 0);
+  Tensor first = build(x, "coo");
+  Tensor second = build(x, "coo");
+  Workspace of_first;
+  Workspace of_second;
+  for (int round = 0; round < 3; ++round)
+    for (const bool is_first : {true, false}) {
+      device_of(context).array_bytes = 0;
+      std::uint64_t wrong = 0;
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        FactorMatrix<float> out(Context{}, want.rows, 10);
+        (void)mttkrp<float>(is_first ? first : second, std::span<const FactorMatrix<float>>(factors), 0, out,
+                            is_first ? of_first : of_second, context);
+        for (std::uint64_t i = 0; i < want.rows; ++i)
+          for (std::uint64_t r = 0; r < 10; ++r) wrong += static_cast<double>(out(i, r)) != want(i, r);
+      }
+      EXPECT_EQ(wrong, 0U) << round;
+      // Copied once, and there the second time: it did not have to pass through the device.
+      EXPECT_GE(device_of(context).array_bytes, x.bytes()) << round;
+      EXPECT_LT(device_of(context).array_bytes, x.bytes() + 4000) << round;
+    }
 }
 
 TEST(StrictDevices, AFailureLeavesNothingBehind) {

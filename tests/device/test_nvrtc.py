@@ -57,13 +57,12 @@ VARIANTS = {
     "mttkrp_f_coo": SEAMS,
     "mttkrp_hicoo": SEAMS,
     "mttkrp_tree": [variant(width, ROWS, ORDER=order, LEVEL=level, RUNS=runs, SEAMS=seams, BINS=2)
-                    for width, order, level, runs, seams in (("u32", 3, 0, 1, 0), ("u64", 4, 0, 1, 1), ("u32", 6, 0, 0, 2),
+                    for width, order, level, runs, seams in (("u32", 3, 0, 1, 0), ("u64", 4, 0, 1, 1), ("u32", 6, 0, 0, 2), ("u64", 6, 0, 2, 1),
                                                              ("u32", 3, 1, 2, 0), ("u32", 3, 2, 2, 0), ("u64", 6, 3, 2, 0))],
     "solve_rows": [variant("u32", {"PD_ITEMS_0": side, "PD_ITEMS_1": side}) for side in ("8", "16")],
-    "ttv_cfb": [variant("u32", FIBRES), variant("u64", FIBRES)],
+    "ttv_fibres": [variant("u32", FIBRES), variant("u64", FIBRES)],
     "ttv_hocfs": [variant("u32", ROWS), variant("u64", ROWS)],
     "ttv_hocoo": [variant("u32", FIBRES, ORDER=3, CHUNK=1024), variant("u64", FIBRES, ORDER=6, CHUNK=1024)],
-    "ttv_hocsr": [variant("u32", FIBRES), variant("u64", FIBRES)],
 }
 
 HEAD = """# Kernels on NVIDIA's GPUs: registers, spills, shared memory

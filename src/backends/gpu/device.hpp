@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ struct Facts {
   std::uint32_t compute_units = 1;
   std::uint32_t largest_group = 256;     ///< work-items of a group; at most 256 are used
   std::uint64_t local_bytes = 32768;     ///< memory of a group; at most 32 KiB are used
+  std::uint64_t cache_bytes = 0;         ///< last level of cache; 0 when unknown
   std::uint64_t memory_bytes = 0;        ///< that a program may use, a limit of the user's included
   std::uint64_t largest_allocation = 0;  ///< of one Memory
   std::uint64_t offset_alignment = 128;  ///< of a View that a kernel is given
@@ -85,10 +87,6 @@ using Event = std::shared_ptr<EventBody>;
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// Bytes of registers that did not fit and went to memory; 0 when unknown.
-  [[nodiscard]] virtual std::uint64_t spilled_bytes() const = 0;
-  /// Registers of a work-item; 0 when unknown.
-  [[nodiscard]] virtual std::uint32_t registers() const = 0;
 };
 using KernelPtr = std::shared_ptr<Kernel>;
 
@@ -123,10 +121,33 @@ class Queue {
 /// A name and a value for the compiler: -D name=value.
 using Define = std::pair<std::string, std::string>;
 
+/// Who keeps on a device what could be copied there again.
+class Tenant {
+ public:
+  virtual ~Tenant() = default;
+  /// Gives that up unless it is being used; whether there was something. Called by any thread.
+  virtual bool give_up() = 0;
+};
+
+/// The tenants of a device. Thread-safe.
+class Tenants {
+ public:
+  void add(Tenant& tenant);
+  void remove(const Tenant& tenant);
+  /// Makes one that is idle, other than who asks, give up what it keeps; false when there is none.
+  [[nodiscard]] bool others_give_up(const Tenant& asks);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Tenant*> all_;
+};
+
 /// A device that was opened.
 class Device {
  public:
   virtual ~Device() = default;
+  /// Who keeps something on it.
+  [[nodiscard]] Tenants& tenants() { return tenants_; }
   [[nodiscard]] virtual const Facts& facts() const = 0;
   /// Null when the device has no room: a caller that can do with less tries again.
   [[nodiscard]] virtual MemoryPtr allocate(std::uint64_t bytes) = 0;
@@ -138,6 +159,9 @@ class Device {
                                          std::span<const Define> defines) = 0;
   /// How many texts were compiled since it was opened; those from the cache do not count.
   [[nodiscard]] virtual std::uint64_t compilations() const { return 0; }
+
+ private:
+  Tenants tenants_;
 };
 using DevicePtr = std::shared_ptr<Device>;
 

@@ -28,7 +28,6 @@ class MemoryCount {
     return true;
   }
   void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes); }
-  [[nodiscard]] std::uint64_t used() const { return used_.load(); }
 
  private:
   std::uint64_t limit_;

@@ -63,6 +63,7 @@ std::uint64_t DenseRows<T>::chunk_rows() const {
 
 template <class T>
 bool DenseRows<T>::reserve() {
+  const std::scoped_lock lock(state_.in_use);
   const std::uint64_t numbers = state_.alignment() + stride_ * stride_ * sizeof(T);
   const std::uint64_t sums =
       std::min((longest_ + block() - 1) / block(), most_chunks()) * numbers_of_chunk() * sizeof(T);
@@ -104,6 +105,7 @@ void DenseRows<T>::run(std::string_view function, const Grid& grid) {
 template <class T>
 template <class F>
 void DenseRows<T>::finished(const F& put_into_queue) {
+  const std::scoped_lock lock(state_.in_use);
   try {
     if (rows_ > 0) put_into_queue();
     state_.finish();

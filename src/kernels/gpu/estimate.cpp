@@ -143,6 +143,7 @@ std::vector<DeviceEstimate> estimate_on_device(const CooTensor& x, std::uint64_t
     e.tensor_bytes = estimate_format(x, b.format, rank, context).bytes;
     e.upload_seconds = e.tensor_bytes / (1e9 * device.copy_gbs);
     e.fits = e.tensor_bytes + counter.model_bytes() <= 1e9 * device.memory_gb;
+    e.factors_fit = counter.model_bytes() <= 1e9 * device.memory_gb;
     double memory = 0;
     double arithmetic = 0;
     double copies = 0;

@@ -2,6 +2,7 @@
 #include "kernels/gpu/part.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace polyad::gpu {
 
@@ -14,6 +15,19 @@ std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64
   }
   head.insert(head.end(), factor_rows.begin(), factor_rows.end());
   return head;
+}
+
+std::vector<std::size_t> share_out(std::span<const std::uint64_t> nnz, std::size_t devices) {
+  const auto all = static_cast<double>(std::max<std::uint64_t>(1, std::reduce(nnz.begin(), nnz.end())));
+  std::vector<std::size_t> device_of;
+  double before = 0;
+  for (const std::uint64_t own : nnz) {
+    // Where the middle of the part is.
+    const double middle = before + static_cast<double>(own) / 2;
+    device_of.push_back(std::min(static_cast<std::size_t>(middle / all * static_cast<double>(devices)), devices - 1));
+    before += static_cast<double>(own);
+  }
+  return device_of;
 }
 
 GroupBalance balance_of(const PartGroup& group) {

@@ -37,6 +37,8 @@ struct Part {
   std::uint64_t groups = 0;  ///< work-groups in the first direction
   std::uint64_t nnz = 0;
   std::uint64_t chunks = 0;  ///< pairs of side rows that the deterministic variant writes; 0 when it needs none
+  /// Bit k: the kernel does not read array k. It has its place all the same, where parts that stay serve several modes.
+  std::uint64_t unread = 0;
   /// Called after the arrays were copied from where they lie: memory that is only lent can be given back. May be empty.
   std::function<void()> copied = nullptr;
 
@@ -69,6 +71,9 @@ struct PartGroup {
 /// The head of a part: its numbers, places of arrays, places of factors.
 [[nodiscard]] std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64_t> factor_rows);
 
+/// The device that each of some parts goes to, by their nonzeros: a range of parts for each device.
+[[nodiscard]] std::vector<std::size_t> share_out(std::span<const std::uint64_t> nnz, std::size_t devices);
+
 /// How well the work of a kernel is shared out over its groups.
 [[nodiscard]] GroupBalance balance_of(const PartGroup& group);
 
@@ -79,6 +84,7 @@ struct CutRequest {
   std::uint64_t most_bytes = 0;  ///< of a part
   std::uint64_t devices = 1;     ///< that share the parts: there should be some for each
   bool deterministic = false;
+  bool stays = false;  ///< on the device, where other modes find the arrays too if theirs are the same
 
   /// The most units of one part, so that there are enough parts to share out.
   [[nodiscard]] std::uint64_t most_units(std::uint64_t units) const {

@@ -166,10 +166,28 @@ std::vector<CollectionTimes> Pipeline::shortest_times(std::span<const Collection
   return shortest;
 }
 
-void report_pipeline(PipelineReport& report, const StepRates& rates, std::span<const Collection> collections,
-                     const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes) {
+std::uint64_t largest_slot(std::span<const Collection> collections, const Facts& facts) {
+  std::uint64_t largest = 0;
+  for (const Collection& c : collections)
+    largest = std::max(largest, c.slot_bytes(std::max(slot_alignment, facts.offset_alignment)));
+  return largest;
+}
+
+std::optional<StepRates> measured_rates(Device& device, std::span<const Collection> collections,
+                                        const Context& context) {
+  const std::unique_ptr<Pipeline> pipeline =
+      Pipeline::make(device, largest_slot(collections, device.facts()), 1, context);
+  if (pipeline == nullptr) return std::nullopt;
+  const std::vector<CollectionTimes> times = pipeline->shortest_times(collections);
+  if (collections.size() != 2) return StepRates{};
+  return rates_from(collections[0].size(), times[0], collections[1].size(), times[1]);
+}
+
+PipelineReport report_of(const StepRates& rates, std::span<const Collection> collections,
+                         const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes) {
   std::vector<CollectionTimes> model;
   for (const Collection& c : collections) model.push_back(rates.of(c.size()));
+  PipelineReport report;
   report.queues = queues;
   report.collections = collections.size();
   report.slot_bytes = slot_bytes;
@@ -180,6 +198,35 @@ void report_pipeline(PipelineReport& report, const StepRates& rates, std::span<c
   report.copy_in = {rates.copy_in.begin, rates.copy_in.slope};
   report.compute = {rates.compute.begin, rates.compute.slope};
   report.copy_out = {rates.copy_out.begin, rates.copy_out.slope};
+  return report;
+}
+
+namespace {
+
+template <class Combine>
+void add(PipelineReport& all, const PipelineReport& other, const Combine& combine) {
+  if (all.collections == 0) {
+    all.copy_in = other.copy_in;
+    all.compute = other.compute;
+    all.copy_out = other.copy_out;
+  }
+  all.queues = std::max(all.queues, other.queues);
+  all.collections += other.collections;
+  all.slot_bytes = std::max(all.slot_bytes, other.slot_bytes);
+  for (double PipelineReport::*seconds :
+       {&PipelineReport::measured_ts, &PipelineReport::measured_tp, &PipelineReport::model_ts,
+        &PipelineReport::model_tp, &PipelineReport::steps_tp})
+    all.*seconds = combine(all.*seconds, other.*seconds);
+}
+
+}  // namespace
+
+void add_beside(PipelineReport& all, const PipelineReport& device) {
+  add(all, device, [](double a, double b) { return std::max(a, b); });
+}
+
+void add_after(PipelineReport& all, const PipelineReport& next) {
+  add(all, next, [](double a, double b) { return a + b; });
 }
 
 }  // namespace polyad::gpu

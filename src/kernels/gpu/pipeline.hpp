@@ -7,10 +7,12 @@
 /// compute and its copy out are over; the host waits for both before it refills the pinned memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +71,7 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   [[nodiscard]] int queues() const { return static_cast<int>(lanes_.size()); }
+  [[nodiscard]] std::uint64_t slot_bytes() const { return lanes_.front().memory->bytes(); }
 
   /// All of them, the steps of different ones side by side; the seconds, by the host's clock.
   /// \param in_turn computing waits until the collection before was computed: they add to the same output
@@ -105,8 +108,21 @@ class Pipeline {
   std::vector<Lane> lanes_;
 };
 
-/// Fills a report but for the kernel and the measured Tp.
-void report_pipeline(PipelineReport& report, const StepRates& rates, std::span<const Collection> collections,
-                     const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes);
+/// Parts of the whole that are run first, to find the rates: a small one and a larger one.
+inline constexpr std::array<std::uint64_t, 2> measured_shares = {128, 32};
+/// Runs such collections, and gives the rates that explain what they took (all 0 unless they are two); unset when there
+/// is no room for a slot.
+[[nodiscard]] std::optional<StepRates> measured_rates(Device& device, std::span<const Collection> collections,
+                                                      const Context& context);
+/// Bytes of a slot for any of them.
+[[nodiscard]] std::uint64_t largest_slot(std::span<const Collection> collections, const Facts& facts);
+
+/// The report of one device but for the kernel and the measured Tp.
+[[nodiscard]] PipelineReport report_of(const StepRates& rates, std::span<const Collection> collections,
+                                       const SynchronousTimes& synchronous, int queues, std::uint64_t slot_bytes);
+/// Adds the report of a device that works at the same time: the one that takes longest is waited for.
+void add_beside(PipelineReport& all, const PipelineReport& device);
+/// Adds the report of what is done afterwards.
+void add_after(PipelineReport& all, const PipelineReport& next);
 
 }  // namespace polyad::gpu

@@ -17,26 +17,12 @@ constexpr std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment = s
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Numbers of the head without what add_seams reads.
-std::uint64_t first_head_bytes(const Part& part, std::size_t factors, std::uint64_t alignment) {
-  return aligned((part.numbers.size() + part.arrays.size() + factors) * sizeof(std::uint64_t), alignment);
-}
-
-/// The head as it lies in a slot: that of the kernel, then that of add_seams.
-std::vector<std::uint64_t> whole_head(const Part& part, std::span<const std::uint64_t> factor_rows,
-                                      std::uint64_t stride, std::uint64_t alignment) {
-  std::vector<std::uint64_t> head = head_of(part, factor_rows);
-  head.resize(first_head_bytes(part, factor_rows.size(), alignment) / sizeof(std::uint64_t));
-  head.push_back(part.chunks);
-  head.push_back(stride);
-  head.resize(head_bytes(part, factor_rows.size(), alignment) / sizeof(std::uint64_t));
-  return head;
-}
-
 }  // namespace
 
-std::uint64_t head_bytes(const Part& part, std::size_t factors, std::uint64_t alignment) {
-  return first_head_bytes(part, factors, alignment) + alignment;
+std::string resident_name(std::uint64_t tensor, const Part& part) {
+  std::string name = fmt::format("{} ", tensor);
+  for (const auto& a : part.arrays) name += fmt::format("{}+{} ", fmt::ptr(a.data()), a.size());
+  return name;
 }
 
 std::array<std::uint32_t, 2> group_items(std::uint64_t stride, const Facts& facts) {
@@ -47,7 +33,19 @@ std::array<std::uint32_t, 2> group_items(std::uint64_t stride, const Facts& fact
 }
 
 DeviceState::DeviceState(DevicePtr device)
-    : device_(std::move(device)), copies_(device_->make_queue()), compute_(device_->make_queue()) {}
+    : device_(std::move(device)), copies_(device_->make_queue()), compute_(device_->make_queue()) {
+  device_->tenants().add(*this);
+}
+
+DeviceState::~DeviceState() { device_->tenants().remove(*this); }
+
+bool DeviceState::give_up() {
+  const std::unique_lock idle(in_use, std::try_to_lock);
+  if (!idle.owns_lock() || (residents.empty() && !pipeline)) return false;
+  residents.clear();
+  pipeline.reset();
+  return true;
+}
 
 KernelPtr DeviceState::kernel(std::string_view unit, std::string_view function, std::span<const Define> defines) {
   std::string key = fmt::format("{} {}", unit, function);
@@ -68,8 +66,11 @@ MemoryPtr DeviceState::try_allocate(std::uint64_t bytes, bool may_evict, const s
       const bool stays = !kept.empty() && r->first.starts_with(kept);
       if (!stays && (oldest == residents.end() || r->second.used < oldest->second.used)) oldest = r;
     }
-    if (oldest == residents.end()) return nullptr;
-    residents.erase(oldest);
+    if (oldest != residents.end()) {
+      residents.erase(oldest);
+    } else if (!device_->tenants().others_give_up(*this)) {
+      return nullptr;
+    }
   }
 }
 
@@ -105,19 +106,42 @@ std::uint64_t DeviceState::room_bytes() const {
   return sum;
 }
 
-void DeviceState::fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride) {
-  heads_.push_back(whole_head(part, factor_rows, stride, alignment()));
-  const std::span<const std::uint64_t> head = heads_.back();
-  slot.written = copies_->write({slot.memory, 0}, std::as_bytes(head));
-  std::uint64_t at = head.size_bytes();
-  for (const auto& a : part.arrays) {
-    if (!a.empty()) slot.written = copies_->write({slot.memory, at}, a);
+void DeviceState::fill(Resident& resident, const Part& part) {
+  std::uint64_t at = 0;
+  for (std::size_t k = 0; k < part.arrays.size(); ++k) {
+    const std::uint64_t bit = std::uint64_t{1} << k;
+    const auto& a = part.arrays[k];
+    if (!a.empty() && ((resident.filled | part.unread) & bit) == 0) {
+      resident.written = copies_->write({resident.memory, at}, a);
+      resident.filled |= bit;
+    }
     at += aligned(a.size());
   }
   copies_->flush();
-  if (!part.copied) return;
-  slot.written->wait();
+  if (!part.copied || !resident.written) return;
+  resident.written->wait();
   part.copied();
+}
+
+bool DeviceState::put_heads(Heads& to, std::span<const Part* const> parts, std::span<const std::uint64_t> factor_rows,
+                            std::uint64_t stride, const std::string& kept) {
+  std::vector<std::uint64_t> numbers;
+  const auto pad = [&] { numbers.resize(aligned(numbers.size() * sizeof(std::uint64_t), alignment()) / 8); };
+  for (const Part* part : parts) {
+    to.begins.push_back(numbers.size() * sizeof(std::uint64_t));
+    const std::vector<std::uint64_t> head = head_of(*part, factor_rows);
+    numbers.insert(numbers.end(), head.begin(), head.end());
+    pad();
+    numbers.insert(numbers.end(), {part->chunks, stride});
+    pad();
+  }
+  to.begins.push_back(numbers.size() * sizeof(std::uint64_t));
+  to.memory = try_allocate(to.begins.back(), true, kept);
+  if (!to.memory) return false;
+  leaving_.push_back(std::move(numbers));
+  to.written = copies_->write({to.memory, 0}, std::as_bytes(std::span(leaving_.back())));
+  copies_->flush();
+  return true;
 }
 
 namespace {
@@ -136,17 +160,13 @@ Event launch(Queue& queue, const Job& job, const Target& target, const View& arr
 
 }  // namespace
 
-void DeviceState::run(std::span<const Job> jobs, std::span<const Slot> slots, std::size_t factor_count,
-                      const Target& target, std::span<const Event> after) {
-  std::vector<Event> waits(after.begin(), after.end());
+void DeviceState::run(std::span<const Job> jobs, std::span<const Stage> stages, const Target& target,
+                      std::span<const Event> after) {
   for (std::size_t k = 0; k < jobs.size(); ++k) {
-    const Slot& slot = slots[k];
-    const Part& part = *jobs[k].part;
-    if (slot.written) waits.push_back(slot.written);
-    launch(*compute_, jobs[k], target, {slot.memory, head_bytes(part, factor_count, alignment())}, {slot.memory, 0},
-           {slot.memory, first_head_bytes(part, factor_count, alignment())}, waits);
+    const Stage& stage = stages[k];
+    launch(*compute_, jobs[k], target, stage.slot, stage.head, stage.second_head,
+           k == 0 ? after : std::span<const Event>());
     compute_->flush();
-    waits.clear();
   }
 }
 
@@ -175,7 +195,7 @@ void DeviceState::finish() {
       if (!failure) failure = std::current_exception();
     }
   }
-  heads_.clear();
+  leaving_.clear();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /// \file Runs parts on devices: what is kept there from call to call, slots, queues.
 ///
-/// A tensor that fits stays on the device: every part has a slot of its own. Else its parts go through a pipeline
-/// (pipeline.hpp). Kernels do not see the difference.
+/// A tensor that fits stays on the device: its arrays once, whatever the modes, and a head for each mode and rank. Else
+/// its parts go through a pipeline (pipeline.hpp). Kernels do not see the difference.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <semaphore>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,12 +25,6 @@
 #include "polyad/pipeline.hpp"
 
 namespace polyad::gpu {
-
-/// Memory on the device for one part: head, then arrays.
-struct Slot {
-  MemoryPtr memory;
-  Event written;  ///< the copy of the part
-};
 
 /// A part with all that is needed to launch it.
 struct Job {
@@ -50,13 +46,47 @@ struct Target {
   std::uint64_t stride = 0;
 };
 
-/// Bytes of a slot in front of the arrays.
-[[nodiscard]] std::uint64_t head_bytes(const Part& part, std::size_t factors, std::uint64_t alignment);
+/// Arrays of a part that stay on the device. Parts of other modes, ranks and kernels with the same arrays use the same.
+struct Resident {
+  MemoryPtr memory;
+  Event written;             ///< the copies, while they may be under way
+  std::uint64_t filled = 0;  ///< bit k: array k is there
+  std::uint64_t used = 0;    ///< the call that used it last
+};
+
+/// The name of a part's arrays: those with the same name are the same bytes. It begins with the tensor's number.
+[[nodiscard]] std::string resident_name(std::uint64_t tensor, const Part& part);
+
+/// The heads of parts that stay, one behind the other.
+struct Heads {
+  MemoryPtr memory;
+  Event written;
+  std::vector<std::uint64_t> begins;  ///< [parts + 1], in bytes; that of add_seams is an alignment before the next
+};
+
+/// A lock that the thread which holds it may try to take: a Context may list a device twice.
+class UseLock {
+ public:
+  void lock() { free_.acquire(); }
+  [[nodiscard]] bool try_lock() { return free_.try_acquire(); }
+  void unlock() { free_.release(); }
+
+ private:
+  std::binary_semaphore free_{1};
+};
 
 /// A device in use: queues, compiled kernels and what lies in its memory.
-class DeviceState {
+class DeviceState final : public Tenant {
  public:
   explicit DeviceState(DevicePtr device);
+  ~DeviceState() override;
+  DeviceState(const DeviceState&) = delete;
+  DeviceState& operator=(const DeviceState&) = delete;
+
+  /// Held by whoever works with it: another Workspace may only take away what is idle.
+  UseLock in_use;
+  /// Tensors, and the slots of a pipeline, when it is idle.
+  bool give_up() override;
 
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] const Facts& facts() const { return device_->facts(); }
@@ -76,13 +106,19 @@ class DeviceState {
   void drop_room(const std::string& purpose) { rooms_.erase(purpose); }
   /// Bytes that rooms take.
   [[nodiscard]] std::uint64_t room_bytes() const;
-  /// Memory that may not be there: null when there is no room, after tensors that were kept are given up.
+  /// Memory that may not be there: null when there is no room, after tensors that were kept are given up, those of
+  /// others that are idle too.
+  /// \param kept tensors whose name begins so stay
   [[nodiscard]] MemoryPtr try_allocate(std::uint64_t bytes, bool may_evict, const std::string& kept = {});
 
-  /// Puts all of a part into a slot.
-  void fill(Slot& slot, const Part& part, std::span<const std::uint64_t> factor_rows, std::uint64_t stride);
-  /// Puts the jobs into the queue, in order; slot k has part k.
-  void run(std::span<const Job> jobs, std::span<const Slot> slots, std::size_t factor_count, const Target& target,
+  /// Copies the arrays that the part's kernel reads and that are not there yet.
+  void fill(Resident& resident, const Part& part);
+  /// Copies the heads of parts to memory of their own; false when there is no room. \param kept as of try_allocate
+  [[nodiscard]] bool put_heads(Heads& to, std::span<const Part* const> parts,
+                               std::span<const std::uint64_t> factor_rows, std::uint64_t stride,
+                               const std::string& kept);
+  /// Puts the jobs into the queue, in order; stage k has the arrays and heads of job k.
+  void run(std::span<const Job> jobs, std::span<const Stage> stages, const Target& target,
            std::span<const Event> after);
   /// The jobs as collections for the pipeline; they view what they are made from.
   [[nodiscard]] static std::vector<Collection> collections(std::span<const Job> jobs,
@@ -91,12 +127,8 @@ class DeviceState {
   /// Waits for everything.
   void finish();
 
-  /// Tensors that stay: by a key of the caller's.
-  struct Resident {
-    std::vector<Slot> slots;
-    std::uint64_t used = 0;  ///< the call that used it last
-  };
-  std::map<std::string, Resident> residents;
+  std::map<std::string, Resident> residents;  ///< by resident_name
+  std::map<std::string, Heads> heads;         ///< by a key of the caller's
   /// What parts go through that do not stay, and the bytes of its slots.
   std::unique_ptr<Pipeline> pipeline;
   std::uint64_t pipeline_bytes = 0;
@@ -112,7 +144,7 @@ class DeviceState {
 
  private:
   DevicePtr device_;
-  std::vector<std::vector<std::uint64_t>> heads_;  // on their way: gone after the queues
+  std::vector<std::vector<std::uint64_t>> leaving_;  // heads on their way: gone after the queues
   std::unique_ptr<Queue> copies_;
   std::unique_ptr<Queue> compute_;
   std::map<std::string, KernelPtr> kernels_;
@@ -128,7 +160,7 @@ struct Plan {
     std::size_t part = 0;
   };
   std::vector<std::vector<Place>> of_device;  ///< [device]
-  bool stays = true;                          ///< parts have slots of their own; else they pass through the pipeline
+  bool stays = true;                          ///< parts stay on the device; else they pass through the pipeline
   StepRates rates;                            ///< what was measured for the pipeline
 };
 
@@ -138,6 +170,13 @@ struct DeviceStates {
   std::map<std::string, Plan> plans;  ///< by a key of the caller's
   PipelineReport* report = nullptr;   ///< set: all tensors pass through the pipeline, both ways
   bool output_stays = false;          ///< on the only device: whoever asked for it will look for it there (dense.hpp)
+
+  /// While it lives, no other Workspace takes away what lies on the devices.
+  [[nodiscard]] std::vector<std::unique_lock<UseLock>> lock() const {
+    std::vector<std::unique_lock<UseLock>> locks;
+    for (const auto& state : all) locks.emplace_back(state->in_use);
+    return locks;
+  }
 };
 
 /// What the Workspace keeps on the devices of the context; begun anew when they are others than at the last call.

@@ -6,15 +6,22 @@
 #include "formats/hocfs/hocfs.hpp"
 #include "formats/hocoo/hocoo.hpp"
 #include "formats/hocsr/hocsr.hpp"
+#include "formats/stream/stream.hpp"
 #include "kernels/ttv/gpu_run.hpp"
 
 namespace polyad {
 
 namespace {
 
+/// \param report may be null
 template <TtvJob (*make)(const TtvRequest&)>
+CooTensor run_job(const TtvRequest& r, PipelineReport* report) {
+  return TtvDevices::open(r, report)->run(make(r));
+}
+
+template <CooTensor (*run_with)(const TtvRequest&, PipelineReport*)>
 CooTensor run(const TtvRequest& r) {
-  return run_on_devices(r, make(r));
+  return run_with(r, nullptr);
 }
 
 }  // namespace
@@ -32,7 +39,7 @@ const TtvKernel ttv_gpu_hocoo = {
       return can((last ? 1 : 27) * q.nnz(), last ? "the fibres of the last mode are runs of sorted coordinates"
                                                  : "the host sorts by the other modes, the device sums runs");
     },
-    run<hocoo_job>};
+    run<run_job<hocoo_job>>};
 
 extern const TtvKernel ttv_gpu_hocsr;
 const TtvKernel ttv_gpu_hocsr = {
@@ -42,7 +49,7 @@ const TtvKernel ttv_gpu_hocsr = {
       if (h == nullptr) return cannot("it works on hocsr");
       return ask_for_mode(q, "hocsr", h->mode, q.nnz() + static_cast<double>(h->rows.groups()), "a row per work-item");
     },
-    run<hocsr_job>};
+    run<run_job<hocsr_job>>};
 
 extern const TtvKernel ttv_gpu_cfb;
 const TtvKernel ttv_gpu_cfb = {
@@ -52,7 +59,7 @@ const TtvKernel ttv_gpu_cfb = {
       if (c == nullptr) return cannot("it works on cfb");
       return ask_for_mode(q, "cfb", c->mode, q.nnz() + static_cast<double>(c->fibres()), "a fibre per work-item");
     },
-    run<cfb_job>};
+    run<run_job<cfb_job>>};
 
 extern const TtvKernel ttv_gpu_hocfs_csr;
 const TtvKernel ttv_gpu_hocfs_csr = {
@@ -66,7 +73,7 @@ const TtvKernel ttv_gpu_hocfs_csr = {
       if (h == nullptr) return cannot("it works on hocfs-csr");
       return ask_for_mode(q, "hocfs-csr", h->mode(), q.nnz(), "slices over groups, fibres over work-items");
     },
-    run<hocfs_csr_job>};
+    run<run_job<hocfs_csr_job>>};
 
 extern const TtvKernel ttv_gpu_hocfs_ell;
 const TtvKernel ttv_gpu_hocfs_ell = {
@@ -81,17 +88,33 @@ const TtvKernel ttv_gpu_hocfs_ell = {
       return ask_for_mode(q, "hocfs-ell", h->mode(), static_cast<double>(h->elements()),
                           "neighbouring work-items read neighbouring elements of 16 rows");
     },
-    run<hocfs_ell_job>};
+    run<run_job<hocfs_ell_job>>};
+
+extern const TtvKernel ttv_gpu_stream;
+const TtvKernel ttv_gpu_stream = {
+    {{"ttv/gpu/stream", "windows of the file, of whole slices where they fit, pass through the devices as hocoo"},
+     "ttv",
+     "stream",
+     false,
+     "gpu"},
+    [](const TtvQuestion& q) {
+      if (get_if<Stream>(q.tensor) == nullptr) return cannot("it works on stream");
+      return can(27 * q.nnz(), "the tensor stays in its file");
+    },
+    run<run_windows>};
 
 PipelineReport ttv_pipeline(const Tensor& x, int mode, std::span<const double> vector, const Context& context,
                             std::string_view kernel) {
   struct Line {
     const TtvKernel* kernel;
-    TtvJob (*make)(const TtvRequest&);
+    CooTensor (*run)(const TtvRequest&, PipelineReport*);
   };
-  static constexpr std::array lines = {Line{&ttv_gpu_hocoo, hocoo_job}, Line{&ttv_gpu_hocsr, hocsr_job},
-                                       Line{&ttv_gpu_cfb, cfb_job}, Line{&ttv_gpu_hocfs_csr, hocfs_csr_job},
-                                       Line{&ttv_gpu_hocfs_ell, hocfs_ell_job}};
+  static constexpr std::array lines = {Line{&ttv_gpu_hocoo, run_job<hocoo_job>},
+                                       Line{&ttv_gpu_hocsr, run_job<hocsr_job>},
+                                       Line{&ttv_gpu_cfb, run_job<cfb_job>},
+                                       Line{&ttv_gpu_hocfs_csr, run_job<hocfs_csr_job>},
+                                       Line{&ttv_gpu_hocfs_ell, run_job<hocfs_ell_job>},
+                                       Line{&ttv_gpu_stream, run_windows}};
   if (context.devices.empty()) throw usage_error("the pipeline is that of a device: name one with --device");
   check_ttv(x, mode, vector);
   std::array<const TtvKernel*, lines.size()> kernels = {};
@@ -103,7 +126,7 @@ PipelineReport ttv_pipeline(const Tensor& x, int mode, std::span<const double> v
   PipelineReport report;
   report.kernel = {chosen.kernel->entry.name, chosen.why};
   for (const Line& line : lines)
-    if (line.kernel == chosen.kernel) static_cast<void>(run_on_devices(request, line.make(request), &report));
+    if (line.kernel == chosen.kernel) static_cast<void>(line.run(request, &report));
   return report;
 }
 

@@ -134,13 +134,13 @@ class FibreCutter : public TtvCutter {
 /// A work-item per fibre: CFB, and HOCSR but for where the sums belong.
 class BucketCutter : public FibreCutter {
  public:
-  BucketCutter(std::string_view name, const TensorShape& shape, const Offsets& begins, const IndexBuffer& indices,
-               const ValueBuffer& values, std::uint32_t group)
-      : FibreCutter(shape, begins, indices, values), name_(name), items_(std::min(group, 128U)) {}
+  BucketCutter(const TensorShape& shape, const Offsets& begins, const IndexBuffer& indices, const ValueBuffer& values,
+               std::uint32_t group)
+      : FibreCutter(shape, begins, indices, values), items_(std::min(group, 128U)) {}
 
   [[nodiscard]] TtvDeviceKernel kernel() const override {
-    return {name_,
-            name_,
+    return {"ttv_fibres",
+            "ttv_fibres",
             {},
             {items_, 1},
             {{"PD_INDEX", type_of(widths_.index)}, {"PD_OFFSET", type_of(width_of(begins_))}}};
@@ -155,7 +155,6 @@ class BucketCutter : public FibreCutter {
   }
 
  private:
-  std::string_view name_;
   std::uint32_t items_;
 };
 
@@ -193,7 +192,7 @@ class RowCounts {
 class RowCutter final : public BucketCutter {
  public:
   RowCutter(const Hocsr& h, std::shared_ptr<const RowCounts> counts, std::uint32_t group)
-      : BucketCutter("ttv_hocsr", h.tensor_shape, h.rows, h.indices, h.values, group), counts_(std::move(counts)) {}
+      : BucketCutter(h.tensor_shape, h.rows, h.indices, h.values, group), counts_(std::move(counts)) {}
 
   bool next(std::uint64_t most_bytes, TtvPart& part) override {
     if (!BucketCutter::next(most_bytes, part)) return false;
@@ -466,21 +465,23 @@ class ChunkCutter final : public TtvCutter {
 
 /// What the parts of HOCOO view.
 struct SortedRuns {
-  CooTensor sorted;  // empty when the tensor is sorted for the mode already
+  CooTensor sorted;  // empty when the fibres are runs already
   Offsets begins;    // [chunks + 1]
 };
 
 }  // namespace
 
 TtvJob hocoo_job(const TtvRequest& r) {
+  return runs_job(r, get_if<Hocoo>(r.tensor)->x, r.mode + 1 == r.shape().order());
+}
+
+TtvJob runs_job(const TtvRequest& r, const CooTensor& stored, bool are_runs) {
   auto runs = std::make_shared<SortedRuns>();
-  const CooTensor& stored = get_if<Hocoo>(r.tensor)->x;
-  const bool last = r.mode + 1 == r.shape().order();
-  if (!last) {
+  if (!are_runs) {
     runs->sorted = narrowest_copy(stored, r.context);
     sort_nonzeros(runs->sorted, mode_last(r.shape().order(), r.mode), r.context);
   }
-  const CooTensor& x = last ? stored : runs->sorted;
+  const CooTensor& x = are_runs ? stored : runs->sorted;
   const std::uint64_t nnz = x.nnz();
   const std::uint64_t chunks = (nnz + hocoo_chunk - 1) / hocoo_chunk;
   runs->begins = Offsets(r.context, chunks + 1, nnz, "the runs of ttv");
@@ -553,8 +554,7 @@ TtvJob cfb_job(const TtvRequest& r) {
     });
   });
   if (r.shape().nnz > 0)
-    job.cutter =
-        std::make_unique<BucketCutter>("ttv_cfb", c.tensor_shape, c.begins, c.indices, c.values, group_size(r));
+    job.cutter = std::make_unique<BucketCutter>(c.tensor_shape, c.begins, c.indices, c.values, group_size(r));
   return job;
 }
 

@@ -64,6 +64,8 @@ struct TtvJob {
   std::shared_ptr<const void> keeps;         ///< what the parts view besides the tensor
   std::function<void(CooTensor& y)> finish;  ///< called when the values are there, if it is set
 };
+/// Coordinates whose fibres are runs of nonzeros, sorted by the other modes; a copy is sorted when they are not yet.
+[[nodiscard]] TtvJob runs_job(const TtvRequest& r, const CooTensor& stored, bool are_runs);
 [[nodiscard]] TtvJob hocoo_job(const TtvRequest& r);
 [[nodiscard]] TtvJob hocsr_job(const TtvRequest& r);
 [[nodiscard]] TtvJob cfb_job(const TtvRequest& r);

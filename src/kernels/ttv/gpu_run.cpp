@@ -42,21 +42,29 @@ struct Worker {
 };
 
 template <class T>
-class DeviceTtv {
+class DeviceTtv final : public TtvDevices {
  public:
-  DeviceTtv(const TtvRequest& r, TtvJob& job, PipelineReport* report)
-      : r_(r), job_(job), report_(report), kernel_(job.cutter->kernel()), vector_(vector_as<T>(r)) {}
+  DeviceTtv(const TtvRequest& r, PipelineReport* report) : r_(r), report_(report), vector_(vector_as<T>(r)) {
+    for (const auto& device : r.context.devices) open(device);
+  }
 
-  void operator()() {
-    const std::size_t devices = report_ != nullptr ? 1 : r_.context.devices.size();
-    for (std::size_t d = 0; d < devices; ++d) open(r_.context.devices[d]);
-    std::uint64_t most = most_part_bytes;
-    for (const Worker& w : workers_)
-      most = std::min({most, w.available() / fewest_queues, w.facts().largest_allocation});
-    if (const std::uint64_t limit = r_.context.memory->limit(); limit > 0)
-      most = std::min(most, (limit - std::min(limit, r_.context.memory->used())) / (3 * devices));
-    cut_and_run(part_bytes(most));
-    add_shared();
+  CooTensor run(TtvJob job) override {
+    job_ = &job;
+    parts_.clear();
+    shared_.clear();
+    if (job.cutter != nullptr) {
+      kernel_ = job.cutter->kernel();
+      for (Worker& w : workers_) compile(w);
+      std::uint64_t most = most_part_bytes;
+      for (const Worker& w : workers_)
+        most = std::min({most, w.available() / fewest_queues, w.facts().largest_allocation});
+      if (const std::uint64_t limit = r_.context.memory->limit(); limit > 0)
+        most = std::min(most, (limit - std::min(limit, r_.context.memory->used())) / (3 * workers_.size()));
+      cut_and_run(part_bytes(most));
+      add_shared();
+    }
+    if (job.finish) job.finish(job.result);
+    return std::move(job.result);
   }
 
  private:
@@ -75,12 +83,15 @@ class DeviceTtv {
     const std::unique_ptr<gpu::Queue> queue = device->make_queue();
     queue->write(w.vector, std::as_bytes(vector_.span()), {}, "vector in");
     queue->finish();
+  }
+
+  void compile(Worker& w) {
     std::vector<gpu::Define> defines = kernel_.defines;
     defines.emplace_back("PD_REAL_BITS", std::to_string(8 * sizeof(T)));
     defines.emplace_back("PD_ITEMS_0", std::to_string(kernel_.items[0]));
     defines.emplace_back("PD_ITEMS_1", std::to_string(kernel_.items[1]));
-    w.kernel = device->kernel(kernel_.unit, kernel_.function, defines);
-    if (!kernel_.second.empty()) w.second = device->kernel(kernel_.unit, kernel_.second, defines);
+    w.kernel = w.device->kernel(kernel_.unit, kernel_.function, defines);
+    if (!kernel_.second.empty()) w.second = w.device->kernel(kernel_.unit, kernel_.second, defines);
   }
 
   /// A collection that computes a part on a device and puts its sums into the result.
@@ -101,17 +112,17 @@ class DeviceTtv {
       return last;
     };
     c.take = [this, number](std::span<const std::byte> out) {
-      job_.cutter->place(parts_[number], out.data(), reinterpret_cast<std::byte*>(values()),
-                         reinterpret_cast<std::byte*>(shared_[number].data()));
+      job_->cutter->place(parts_[number], out.data(), reinterpret_cast<std::byte*>(values()),
+                          reinterpret_cast<std::byte*>(shared_[number].data()));
     };
     return c;
   }
-  T* values() { return typed<T>(job_.result.values); }
+  T* values() { return typed<T>(job_->result.values); }
 
   /// The next part; false when there is none.
   bool next(std::uint64_t most_bytes) {
     TtvPart part;
-    if (!job_.cutter->next(most_bytes, part)) return false;
+    if (!job_->cutter->next(most_bytes, part)) return false;
     shared_.emplace_back(part.shared);
     parts_.push_back(std::move(part));
     return true;
@@ -119,12 +130,12 @@ class DeviceTtv {
 
   /// How large parts should be, by the model from what the first small ones take on the first device.
   std::uint64_t part_bytes(std::uint64_t most) {
-    const CollectionSize rest = job_.cutter->rest();
+    const CollectionSize rest = job_->cutter->rest();
     const double all = rest.in_bytes + rest.out_bytes;
     if (r_.context.deterministic) return std::min(most, fixed_part_bytes);
     if (all >= worth_measuring || report_ != nullptr) {
-      measure(most);
-      const CollectionSize left = job_.cutter->rest();
+      if (!rates_) measure(most);
+      const CollectionSize left = job_->cutter->rest();
       const std::uint64_t k = best_collections(*rates_, left, static_cast<double>(most));
       return std::min(most, each_of(left, std::max<std::uint64_t>(k, workers_.size())));
     }
@@ -138,46 +149,31 @@ class DeviceTtv {
   /// Runs a small part and a larger one; the rates explain what they took.
   void measure(std::uint64_t most) {
     Worker& w = workers_.front();
-    const CollectionSize rest = job_.cutter->rest();
+    const CollectionSize rest = job_->cutter->rest();
     const double all = rest.in_bytes + rest.out_bytes;
-    const auto share = [&](double of) {
-      return std::min(most, std::clamp(static_cast<std::uint64_t>(all / of), least_part_bytes, fixed_part_bytes));
-    };
-    const std::size_t first = parts_.size();
-    for (const double of : {128.0, 32.0}) next(share(of));
-    rates_.emplace();
+    for (const std::uint64_t of : gpu::measured_shares)
+      next(std::min(most, std::clamp(static_cast<std::uint64_t>(all) / of, least_part_bytes, fixed_part_bytes)));
     std::vector<gpu::Collection> collections;
-    for (std::size_t k = first; k < parts_.size(); ++k) collections.push_back(collection_of(w, k));
-    const std::unique_ptr<gpu::Pipeline> pipeline =
-        gpu::Pipeline::make(*w.device, largest_slot(w, collections), 1, r_.context);
-    if (pipeline == nullptr) {  // parts of the smallest size
-      job_.cutter->go({});
-      parts_.clear();
-      shared_.clear();
-      return;
-    }
-    const std::vector<CollectionTimes> times = pipeline->shortest_times(collections);
-    if (collections.size() == 2) rates_ = rates_from(collections[0].size(), times[0], collections[1].size(), times[1]);
-  }
-
-  static std::uint64_t largest_slot(const Worker& w, std::span<const gpu::Collection> collections) {
-    std::uint64_t largest = 0;
-    for (const gpu::Collection& c : collections)
-      largest = std::max(largest, c.slot_bytes(std::max(gpu::slot_alignment, w.facts().offset_alignment)));
-    return largest;
+    for (std::size_t k = 0; k < parts_.size(); ++k) collections.push_back(collection_of(w, k));
+    rates_ = gpu::measured_rates(*w.device, collections, r_.context);
+    if (rates_) return;
+    rates_.emplace();  // parts of the smallest size
+    job_->cutter->go({});
+    parts_.clear();
+    shared_.clear();
   }
 
   /// Cuts what is left and runs it; with smaller parts when the devices have no room for these.
   void cut_and_run(std::uint64_t bytes) {
-    const TtvCutter::Position begin = job_.cutter->position();
+    const TtvCutter::Position begin = job_->cutter->position();
     const std::size_t measured = parts_.size();
     for (;; bytes = bytes / 4 * 3) {
-      job_.cutter->go(begin);
+      job_->cutter->go(begin);
       parts_.resize(measured);
       shared_.resize(measured);
       while (next(bytes)) {
       }
-      share_out(measured);
+      share_parts(measured);
       const bool smallest = bytes < least_part_bytes;
       if (std::ranges::all_of(workers_, [&](Worker& w) { return make_pipeline(w, smallest); })) break;
       if (smallest) {
@@ -187,35 +183,49 @@ class DeviceTtv {
                                 f.name, static_cast<double>(f.memory_bytes) / 1e6));
       }
     }
-    if (report_ != nullptr) return run_both_ways();
+    std::vector<PipelineReport> reports(workers_.size());
+    if (report_ != nullptr)
+      at_once([&](Worker& w, std::size_t d) {
+        reports[d] =
+            gpu::report_of(rates_.value_or(StepRates{}), w.collections, w.pipeline->run_synchronously(w.collections),
+                           w.pipeline->queues(), gpu::largest_slot(w.collections, w.facts()));
+      });
+    at_once([&](Worker& w, std::size_t d) { reports[d].measured_tp = w.pipeline->run(w.collections, false); });
+    if (report_ == nullptr) return;
+    PipelineReport all;
+    for (const PipelineReport& device : reports) gpu::add_beside(all, device);
+    gpu::add_after(*report_, all);
+  }
+
+  /// Calls f for every device that has collections, all at the same time.
+  template <class F>
+  void at_once(const F& f) {
     cpu::run_team(static_cast<int>(workers_.size()), [&](int rank, int) {
-      Worker& w = workers_[static_cast<std::size_t>(rank)];
-      if (!w.collections.empty()) w.pipeline->run(w.collections, false);
+      const auto d = static_cast<std::size_t>(rank);
+      if (!workers_[d].collections.empty()) f(workers_[d], d);
     });
   }
 
-  /// Parts to devices by nonzeros, each a range of them.
-  void share_out(std::size_t first) {
-    double nnz = 0;
-    for (std::size_t k = first; k < parts_.size(); ++k) nnz += static_cast<double>(parts_[k].part.nnz);
+  /// Parts from `first` on to devices by nonzeros, each a range of them.
+  void share_parts(std::size_t first) {
+    std::vector<std::uint64_t> nnz;
+    for (std::size_t k = first; k < parts_.size(); ++k) nnz.push_back(parts_[k].part.nnz);
+    const std::vector<std::size_t> device_of = gpu::share_out(nnz, workers_.size());
     for (Worker& w : workers_) w.collections.clear();
-    double before = 0;
-    for (std::size_t k = first; k < parts_.size(); ++k) {
-      const auto own = static_cast<double>(parts_[k].part.nnz);
-      const auto d =
-          static_cast<std::size_t>((before + own / 2) / std::max(nnz, 1.0) * static_cast<double>(workers_.size()));
-      Worker& w = workers_[std::min(d, workers_.size() - 1)];
-      w.collections.push_back(collection_of(w, k));
-      before += own;
+    for (std::size_t k = 0; k < nnz.size(); ++k) {
+      Worker& w = workers_[device_of[k]];
+      w.collections.push_back(collection_of(w, first + k));
     }
   }
 
   /// False when there is no room. Fewer than three slots cannot overlap all steps, smaller parts can: fewer are taken
   /// only when these are the smallest.
   bool make_pipeline(Worker& w, bool smallest) {
-    w.pipeline.reset();
     if (w.collections.empty()) return true;
-    const std::uint64_t slot = largest_slot(w, w.collections);
+    const std::uint64_t slot = gpu::largest_slot(w.collections, w.facts());
+    const int fewest = std::min<int>(fewest_queues, static_cast<int>(w.collections.size()));
+    if (w.pipeline != nullptr && w.pipeline->slot_bytes() >= slot && w.pipeline->queues() >= fewest) return true;
+    w.pipeline.reset();
     std::vector<CollectionTimes> times;
     for (const gpu::Collection& c : w.collections) times.push_back(rates_.value_or(StepRates{}).of(c.size()));
     const std::uint64_t allowed = std::min<std::uint64_t>(w.available() / slot, w.collections.size());
@@ -223,18 +233,9 @@ class DeviceTtv {
          --queues) {
       w.pipeline = gpu::Pipeline::make(*w.device, slot, queues, r_.context);
       if (w.pipeline == nullptr) continue;
-      return smallest || queues >= std::min<int>(fewest_queues, static_cast<int>(w.collections.size()));
+      return smallest || queues >= fewest;
     }
     return false;
-  }
-
-  void run_both_ways() {
-    Worker& w = workers_.front();
-    if (w.collections.empty()) return;
-    const gpu::SynchronousTimes synchronous = w.pipeline->run_synchronously(w.collections);
-    gpu::report_pipeline(*report_, rates_.value_or(StepRates{}), w.collections, synchronous, w.pipeline->queues(),
-                         largest_slot(w, w.collections));
-    report_->measured_tp = w.pipeline->run(w.collections, false);
   }
 
   /// What later parts have of fibres that earlier ones began, in the order of parts.
@@ -244,7 +245,7 @@ class DeviceTtv {
   }
 
   const TtvRequest& r_;
-  TtvJob& job_;
+  TtvJob* job_ = nullptr;  // that is being run
   PipelineReport* report_;
   TtvDeviceKernel kernel_;
   Buffer<T> vector_;
@@ -256,16 +257,9 @@ class DeviceTtv {
 
 }  // namespace
 
-CooTensor run_on_devices(const TtvRequest& r, TtvJob job, PipelineReport* report) {
-  if (job.cutter != nullptr) {
-    if (r.shape().precision == Precision::f32) {
-      DeviceTtv<float>(r, job, report)();
-    } else {
-      DeviceTtv<double>(r, job, report)();
-    }
-  }
-  if (job.finish) job.finish(job.result);
-  return std::move(job.result);
+std::unique_ptr<TtvDevices> TtvDevices::open(const TtvRequest& r, PipelineReport* report) {
+  if (r.shape().precision == Precision::f32) return std::make_unique<DeviceTtv<float>>(r, report);
+  return std::make_unique<DeviceTtv<double>>(r, report);
 }
 
 }  // namespace polyad

@@ -135,11 +135,52 @@ TEST(CudaDiscovery, SeveralDevicesAndOneThatIsNewerThanTheCompiler) {
   EXPECT_EQ(cuda.faults(), "");
 }
 
+TEST(CudaDiscovery, TheCompilerMatchesTheDriver) {
+  using gpu::cuda::Product;
+  using gpu::cuda::product_of;
+  const std::vector<int> of_13 = {75, 80, 86, 89, 90, 100, 120};
+  const std::vector<int> of_12 = {50, 60, 61, 70, 75, 80, 86, 89, 90};
+  std::string why;
+  // Compiler, device, driver. Cubins of any minor version are loaded; PTX must not be newer than the driver.
+  EXPECT_EQ(product_of(13000, of_13, 90, 13000, why), Product::cubin);
+  EXPECT_EQ(product_of(13020, of_13, 90, 13000, why), Product::cubin);
+  EXPECT_EQ(product_of(12040, of_12, 90, 13000, why), Product::cubin);
+  EXPECT_EQ(product_of(12040, of_12, 61, 12020, why), Product::cubin);
+  EXPECT_EQ(product_of(12040, of_12, 120, 13000, why), Product::ptx);
+  EXPECT_EQ(product_of(12040, of_12, 120, 12040, why), Product::ptx);
+  EXPECT_EQ(why, "");
+  EXPECT_EQ(product_of(13000, of_13, 61, 13000, why), Product::nothing);
+  EXPECT_EQ(why, "NVRTC 13.0 begins with sm_75, the device is sm_61");
+  EXPECT_EQ(product_of(13000, of_13, 90, 12040, why), Product::nothing);
+  EXPECT_EQ(why, "NVRTC 13.0 is newer than the driver, which is for CUDA 12.4; install libnvrtc 12 or a newer driver");
+  EXPECT_EQ(product_of(12080, of_12, 100, 12040, why), Product::nothing);
+  EXPECT_NE(why.find("must translate what it makes"), std::string::npos) << why;
+}
+
+TEST(CudaDiscovery, ADriverOlderThanTheCompiler) {
+  const CudaDouble cuda;
+  const SmallTexts texts;
+  {
+    const Variable driver("FAKE_CUDA_DRIVER", "12040");
+    const gpu::Found found = gpu::cuda::find();
+    EXPECT_TRUE(found.devices.empty());
+    EXPECT_NE(found.why_none.find("NVRTC 13.0 is newer than the driver"), std::string::npos) << found.why_none;
+    EXPECT_THROW((void)gpu::cuda::open(0, {}), Error);
+    const Variable older("FAKE_NVRTC", "12080");
+    EXPECT_EQ(pipeline(*gpu::cuda::open(0, {})), expected);  // a cubin
+    const Variable newer("FAKE_CUDA_ARCHITECTURE", "130");
+    EXPECT_NE(gpu::cuda::find().why_none.find("must translate"), std::string::npos);
+  }
+  const Variable older("FAKE_NVRTC", "12080");
+  const Variable newer("FAKE_CUDA_ARCHITECTURE", "130");
+  EXPECT_EQ(pipeline(*gpu::cuda::open(0, {})), expected);  // PTX
+}
+
 /// The real NVRTC needs neither a driver nor a GPU.
 class NvrtcTest : public testing::Test {
  protected:
   void SetUp() override {
-    compiler_ = gpu::cuda::Compiler::find(90, why_not_);
+    compiler_ = gpu::cuda::Compiler::find(90, 99000, why_not_);
     if (!compiler_) GTEST_SKIP() << why_not_;
   }
   std::string why_not_;

@@ -17,10 +17,7 @@ struct FakeEvent final : gpu::EventBody {
   gpu::EventTimes when;
   bool waited = false;
 };
-struct FakeKernel final : gpu::Kernel {
-  [[nodiscard]] std::uint64_t spilled_bytes() const override { return 0; }
-  [[nodiscard]] std::uint32_t registers() const override { return 0; }
-};
+struct FakeKernel final : gpu::Kernel {};
 /// The next command's times, in nanoseconds.
 struct Script {
   std::uint64_t begin = 0;

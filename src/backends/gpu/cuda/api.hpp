@@ -26,12 +26,11 @@ using EventHandle = struct EventObject*;
 inline constexpr Result out_of_memory = 2;          // CUDA_ERROR_OUT_OF_MEMORY
 inline constexpr Result not_found = 500;            // CUDA_ERROR_NOT_FOUND
 inline constexpr int attribute_compute_units = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+inline constexpr int attribute_cache_bytes = 38;    // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 inline constexpr int attribute_major = 75;          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int attribute_minor = 76;          // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
 inline constexpr int function_largest_group = 0;    // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 inline constexpr int function_shared_bytes = 1;     // CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
-inline constexpr int function_local_bytes = 3;      // CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
-inline constexpr int function_registers = 4;        // CU_FUNC_ATTRIBUTE_NUM_REGS
 inline constexpr unsigned stream_non_blocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned host_portable = 1;        // CU_MEMHOSTALLOC_PORTABLE
 inline constexpr unsigned long long largest_grid_0 = 0x7fffffff;
@@ -59,12 +58,22 @@ struct Compiled {
   bool is_ptx = false;
 };
 
+/// What a compiler can make for a device that its driver takes, best first.
+enum class Product : std::uint8_t { cubin, ptx, nothing };
+
+/// What a version of NVRTC (12040: 12.4) that makes cubins for these architectures, ascending, can make for a device
+/// (90: sm_90) with a driver of a version. A driver loads cubins of compilers up to its own major version, and
+/// translates PTX of compilers up to its own version: newer PTX is another language.
+/// \param why_not a clause when it is nothing
+[[nodiscard]] Product product_of(int version, std::span<const int> architectures, int architecture, int driver,
+                                 std::string& why_not);
+
 /// NVRTC: compiles CUDA C++ with no driver and no GPU. Versions 13, 12 and 11.2 are looked for.
 class Compiler {
  public:
-  /// The first version that compiles for the architecture (90: sm_90), else the first that can make PTX for it.
-  /// Null with a clause why when there is none.
-  static std::shared_ptr<const Compiler> find(int architecture, std::string& why_not);
+  /// The first version that makes cubins for the architecture (90: sm_90) that the driver (12040: CUDA 12.4) loads,
+  /// else the first whose PTX it translates. Null with a clause why when there is none.
+  static std::shared_ptr<const Compiler> find(int architecture, int driver, std::string& why_not);
   ~Compiler();
   Compiler(const Compiler&) = delete;
   Compiler& operator=(const Compiler&) = delete;

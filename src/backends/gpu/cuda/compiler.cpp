@@ -45,16 +45,34 @@ std::string content(Program program, Result (*size)(Program, std::size_t*), Resu
   return get(program, text.data()) == 0 ? text : std::string();
 }
 
+std::string readable_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
 }  // namespace
+
+Product product_of(int version, std::span<const int> architectures, int architecture, int driver,
+                   std::string& why_not) {
+  const std::string name = "NVRTC " + readable_version(version);
+  if (architecture < architectures.front()) {
+    why_not = fmt::format("{} begins with sm_{}, the device is sm_{}", name, architectures.front(), architecture);
+    return Product::nothing;
+  }
+  const bool knows = std::binary_search(architectures.begin(), architectures.end(), architecture);
+  if (knows && version / 1000 <= driver / 1000) return Product::cubin;
+  if (!knows && version <= driver) return Product::ptx;
+  why_not =
+      fmt::format("{} is newer than the driver, which is for CUDA {}{}; install libnvrtc {} or a newer driver", name,
+                  readable_version(driver), knows ? "" : " and must translate what it makes", driver / 1000);
+  return Product::nothing;
+}
 
 Compiler::Compiler() : functions_(std::make_unique<Functions>()) {}
 Compiler::~Compiler() = default;
 
-std::shared_ptr<const Compiler> Compiler::find(int architecture, std::string& why_not) {
-  // Each major version drops the oldest GPUs: a machine with an old one has an old version.
+std::shared_ptr<const Compiler> Compiler::find(int architecture, int driver, std::string& why_not) {
+  // Each major version drops the oldest GPUs and needs a driver as new: a machine with an old one has an old version.
   static constexpr auto versions = std::to_array<const char*>({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"});
-  std::shared_ptr<const Compiler> newer;
-  std::string too_new;
+  std::shared_ptr<const Compiler> by_ptx;
+  std::string unfit;
   std::string missing;
   for (const char* version : versions) {
     const Library library("POLYAD_NVRTC_LIBRARY", std::span(&version, 1), nullptr);
@@ -86,19 +104,21 @@ std::shared_ptr<const Compiler> Compiler::find(int architecture, std::string& wh
     compiler->architectures_.resize(static_cast<std::size_t>(count));
     if (f.nvrtcGetSupportedArchs(compiler->architectures_.data()) != 0) continue;
     std::sort(compiler->architectures_.begin(), compiler->architectures_.end());
-    if (std::binary_search(compiler->architectures_.begin(), compiler->architectures_.end(), architecture))
-      return compiler;
-    if (architecture > compiler->architectures_.front()) {
-      if (!newer) newer = compiler;
-    } else {
-      too_new = fmt::format("{} begins with sm_{}, the device is sm_{}", compiler->name_,
-                            compiler->architectures_.front(), architecture);
+    switch (product_of(1000 * major + 10 * minor, compiler->architectures_, architecture, driver, unfit)) {
+      case Product::cubin:
+        return compiler;
+      case Product::ptx:
+        if (!by_ptx) by_ptx = compiler;
+        break;
+      case Product::nothing:
+        break;
     }
   }
-  if (!newer)
-    why_not = fmt::format("no compiler of kernels: {}; install NVIDIA's NVRTC library (libnvrtc)",
-                          too_new.empty() ? missing : too_new);
-  return newer;
+  if (!by_ptx)
+    why_not = unfit.empty()
+                  ? fmt::format("no compiler of kernels: {}; install NVIDIA's NVRTC library (libnvrtc)", missing)
+                  : fmt::format("no compiler of kernels: {}", unfit);
+  return by_ptx;
 }
 
 Compiled Compiler::compile(const std::string& source, std::string_view unit, int architecture) const {

@@ -225,15 +225,11 @@ class CudaKernel final : public Kernel {
       int value = 0;
       return shared.api->cuFuncGetAttribute(&value, what, function_) == 0 ? value : 0;
     };
-    registers_ = static_cast<std::uint32_t>(ask(function_registers));
-    spilled_bytes_ = static_cast<std::uint64_t>(ask(function_local_bytes));
     largest_group_ = std::min(shared.facts.largest_group, static_cast<std::uint32_t>(ask(function_largest_group)));
     if (const auto local = static_cast<std::uint64_t>(ask(function_shared_bytes)); local > shared.facts.local_bytes)
       throw usage_error(fmt::format("kernel {} wants {} bytes of local memory, {} has {}", name_, local,
                                     shared.facts.name, shared.facts.local_bytes));
   }
-  [[nodiscard]] std::uint64_t spilled_bytes() const override { return spilled_bytes_; }
-  [[nodiscard]] std::uint32_t registers() const override { return registers_; }
   [[nodiscard]] FunctionHandle get() const { return function_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t largest_group() const { return largest_group_; }
@@ -242,8 +238,6 @@ class CudaKernel final : public Kernel {
   std::shared_ptr<CudaProgram> program_;
   std::string name_;
   FunctionHandle function_ = nullptr;
-  std::uint32_t registers_ = 0;
-  std::uint64_t spilled_bytes_ = 0;
   std::uint32_t largest_group_ = 0;
 };
 
@@ -411,6 +405,13 @@ class CudaDevice final : public Device {
   std::atomic<std::uint64_t> compilations_{0};
 };
 
+/// The version of CUDA that the driver is for: 12040 is 12.4.
+int driver_version(const Api& api) {
+  int version = 0;
+  (void)api.cuDriverGetVersion(&version);
+  return version;
+}
+
 /// What the driver says of its device of a number.
 Facts facts_of(const Api& api, int number, int& architecture) {
   DeviceNumber device = 0;
@@ -421,10 +422,9 @@ Facts facts_of(const Api& api, int number, int& architecture) {
   };
   char name[256] = {};
   std::size_t memory = 0;
-  int version = 0;
+  const int version = driver_version(api);
   check(api, api.cuDeviceGetName(name, sizeof name - 1, device), "asking for a device's name");
   check(api, api.cuDeviceTotalMem_v2(&memory, device), "asking for a device's memory");
-  (void)api.cuDriverGetVersion(&version);
   architecture = ask(attribute_major) * 10 + ask(attribute_minor);
   Facts f;
   f.name = fmt::format("cuda:{}", number);
@@ -437,6 +437,7 @@ Facts facts_of(const Api& api, int number, int& architecture) {
   f.atomics_f32 = Atomics::native;
   f.atomics_f64 = architecture >= 60 ? Atomics::native : Atomics::exchange;
   f.compute_units = static_cast<std::uint32_t>(std::max(1, ask(attribute_compute_units)));
+  f.cache_bytes = static_cast<std::uint64_t>(std::max(0, ask(attribute_cache_bytes)));
   f.memory_bytes = f.largest_allocation = memory;
   return f;
 }
@@ -461,7 +462,7 @@ Found find() {
     int architecture = 0;
     try {
       Facts f = facts_of(*api, i, architecture);
-      if (Compiler::find(architecture, why_not)) found.devices.push_back(std::move(f));
+      if (Compiler::find(architecture, driver_version(*api), why_not)) found.devices.push_back(std::move(f));
     } catch (const Error& e) {  // a GPU that fell off the bus must not hide the others
       why_not = e.what();
     }
@@ -481,7 +482,8 @@ DevicePtr open(std::uint32_t number, const DeviceOptions& options) {
     throw Error(ErrorKind::input, fmt::format("there is no device cuda:{}; the NVIDIA driver has {}", number, count));
   shared->facts = facts_of(*shared->api, static_cast<int>(number), shared->architecture);
   check(*shared->api, shared->api->cuDeviceGet(&shared->number, static_cast<int>(number)), "asking for a device");
-  std::shared_ptr<const Compiler> compiler = Compiler::find(shared->architecture, why_not);
+  std::shared_ptr<const Compiler> compiler =
+      Compiler::find(shared->architecture, driver_version(*shared->api), why_not);
   if (!compiler) throw Error(ErrorKind::input, why_not);
   const std::string what = fmt::format("opening {}", shared->facts.name);
   check(*shared->api, shared->api->cuDevicePrimaryCtxRetain(&shared->context, shared->number), what);

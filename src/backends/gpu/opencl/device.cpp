@@ -56,20 +56,33 @@ AtomicKinds atomic_kinds(const Api& api, cl_device_id id) {
 }
 
 /// Platforms and their devices, in the order of the driver.
-std::vector<cl_device_id> device_ids(const Api& api) {
+/// Devices of all platforms; which platforms there are that have none.
+struct DeviceIds {
+  std::vector<cl_device_id> all;
+  std::string idle_platforms;  ///< "Portable Computing Language (CL_DEVICE_NOT_FOUND)"
+};
+
+DeviceIds device_ids(const Api& api) {
   cl_uint count = 0;
   if (api.clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return {};
   std::vector<cl_platform_id> platforms(count);
   if (api.clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return {};
-  std::vector<cl_device_id> all;
+  DeviceIds found;
   for (cl_platform_id p : platforms) {
     cl_uint here = 0;
-    if (api.clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, 0, nullptr, &here) != CL_SUCCESS || here == 0) continue;
-    std::vector<cl_device_id> ids(here);
-    if (api.clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, here, ids.data(), nullptr) != CL_SUCCESS) continue;
-    all.insert(all.end(), ids.begin(), ids.end());
+    cl_int code = api.clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, 0, nullptr, &here);
+    std::vector<cl_device_id> ids(code == CL_SUCCESS ? here : 0);
+    if (!ids.empty()) code = api.clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, here, ids.data(), nullptr);
+    if (code == CL_SUCCESS && !ids.empty()) {
+      found.all.insert(found.all.end(), ids.begin(), ids.end());
+      continue;
+    }
+    char name[256] = {};
+    (void)api.clGetPlatformInfo(p, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr);
+    found.idle_platforms += fmt::format("{}{} ({})", found.idle_platforms.empty() ? "" : ", ", name,
+                                        code == CL_SUCCESS ? "none" : error_name(code));
   }
-  return all;
+  return found;
 }
 
 Facts facts_of(const Api& api, cl_device_id id, std::size_t number) {
@@ -92,6 +105,7 @@ Facts facts_of(const Api& api, cl_device_id id, std::size_t number) {
       std::min<std::size_t>(f.largest_group, answer<std::size_t>(api, id, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
   f.local_bytes = std::min<std::uint64_t>(f.local_bytes, answer<cl_ulong>(api, id, CL_DEVICE_LOCAL_MEM_SIZE));
   f.memory_bytes = answer<cl_ulong>(api, id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  f.cache_bytes = answer<cl_ulong>(api, id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   f.largest_allocation = answer<cl_ulong>(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   const auto bits = answer<cl_uint>(api, id, CL_DEVICE_MEM_BASE_ADDR_ALIGN);
   f.offset_alignment = std::max<std::uint64_t>(1, bits / 8);
@@ -299,11 +313,12 @@ Found find() {
   Found found;
   const ApiPtr api = load(found.why_none);
   if (!api) return found;
-  const std::vector<cl_device_id> ids = device_ids(*api);
-  for (std::size_t i = 0; i < ids.size(); ++i) found.devices.push_back(facts_of(*api, ids[i], i));
-  if (ids.empty())
-    found.why_none =
-        "the OpenCL library knows no device; install your vendor's driver or Debian's pocl-opencl-icd (CPU)";
+  const DeviceIds ids = device_ids(*api);
+  for (std::size_t i = 0; i < ids.all.size(); ++i) found.devices.push_back(facts_of(*api, ids.all[i], i));
+  if (!ids.all.empty()) return found;
+  found.why_none = ids.idle_platforms.empty()
+                       ? "the OpenCL library knows no driver; install your vendor's or Debian's pocl-opencl-icd (CPU)"
+                       : fmt::format("OpenCL drivers are installed but give no device: {}", ids.idle_platforms);
   return found;
 }
 
@@ -312,7 +327,7 @@ DevicePtr open(std::uint32_t number, const DeviceOptions& options) {
   auto shared = std::make_shared<Shared>();
   shared->api = load(why_not);
   if (!shared->api) throw Error(ErrorKind::input, why_not);
-  const std::vector<cl_device_id> ids = device_ids(*shared->api);
+  const std::vector<cl_device_id> ids = device_ids(*shared->api).all;
   if (number >= ids.size())
     throw Error(ErrorKind::input, fmt::format("there is no device opencl:{}; OpenCL has {}", number, ids.size()));
   shared->id = ids[number];

@@ -91,8 +91,6 @@ struct ClProgram {
 class ClKernel final : public Kernel {
  public:
   ClKernel(const Shared& shared, std::shared_ptr<ClProgram> program, std::string_view function);
-  [[nodiscard]] std::uint64_t spilled_bytes() const override { return 0; }
-  [[nodiscard]] std::uint32_t registers() const override { return 0; }
   [[nodiscard]] cl_kernel get() const { return kernel_.get(); }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t largest_group() const { return largest_group_; }

@@ -13,7 +13,7 @@ std::vector<Part> coo_parts(const CooTensor& x, const CutRequest& q) {
     const std::uint64_t begin = first * group_nonzeros;
     const std::uint64_t end = std::min(last * group_nonzeros, x.nnz());
     Part p;
-    for (const int m : modes) p.arrays.push_back(bytes_of_range(x.indices[static_cast<std::size_t>(m)], begin, end));
+    for (const IndexBuffer& indices : x.indices) p.arrays.push_back(bytes_of_range(indices, begin, end));
     p.arrays.push_back(bytes_of_range(x.values, begin, end));
     p.nnz = end - begin;
     p.groups = last - first;

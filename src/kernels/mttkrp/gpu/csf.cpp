@@ -27,7 +27,10 @@ Answer ask_tree(const MttkrpQuestion& q, bool root) {
 }  // namespace
 
 std::vector<PartGroup> cut_csf_root(const TensorBody& tensor, const CutRequest& q) {
-  return {slice_parts(*place_of(tensor, q.mode, true)->tree, q)};
+  const FibreTree& tree = *place_of(tensor, q.mode, true)->tree;
+  // A slice that is larger than a part is cut where the room ends, and its sum is rounded there. Equal runs with side
+  // rows have their seams at fixed places.
+  return {q.deterministic ? run_parts(tree, 0, q) : slice_parts(tree, q)};
 }
 
 std::vector<PartGroup> cut_csf_inner(const TensorBody& tensor, const CutRequest& q) {
@@ -40,15 +43,16 @@ std::vector<PartGroup> cut_csf_inner(const TensorBody& tensor, const CutRequest&
 namespace polyad {
 
 extern const MttkrpKernel mttkrp_gpu_csf_root;
-const MttkrpKernel mttkrp_gpu_csf_root = {{{"mttkrp/gpu/csf/root", "a group per slice sums its subtree upwards"},
-                                           "mttkrp",
-                                           "csf-one,csf-two,csf-all",
-                                           true,
-                                           "gpu"},
-                                          [](const MttkrpQuestion& q) { return gpu::ask_tree(q, true); },
-                                          gpu::run<float, gpu::cut_csf_root>,
-                                          gpu::run<double, gpu::cut_csf_root>,
-                                          gpu::cut_csf_root};
+const MttkrpKernel mttkrp_gpu_csf_root = {
+    {{"mttkrp/gpu/csf/root", "a group per slice sums its subtree upwards; --deterministic: equal runs of nonzeros"},
+     "mttkrp",
+     "csf-one,csf-two,csf-all",
+     true,
+     "gpu"},
+    [](const MttkrpQuestion& q) { return gpu::ask_tree(q, true); },
+    gpu::run<float, gpu::cut_csf_root>,
+    gpu::run<double, gpu::cut_csf_root>,
+    gpu::cut_csf_root};
 
 extern const MttkrpKernel mttkrp_gpu_csf_inner;
 const MttkrpKernel mttkrp_gpu_csf_inner = {

@@ -27,8 +27,8 @@ std::vector<PartGroup> cut_hicoo(const TensorBody& tensor, const CutRequest& q) 
     Part p;
     p.arrays = {bytes_of_range(h.bptr.data(), block, block_end + 1),
                 bytes_of_range(h.binds, block * order, block_end * order)};
-    for (const int m : modes) {
-      const std::uint8_t* offsets = h.einds.data() + static_cast<std::uint64_t>(m) * nnz;
+    for (std::uint64_t m = 0; m < order; ++m) {
+      const std::uint8_t* offsets = h.einds.data() + m * nnz;
       p.arrays.push_back(bytes_of_range(offsets, begin, end));
     }
     p.arrays.push_back(bytes_of_range(h.values, begin, end));

@@ -43,6 +43,7 @@ class Run {
   }
 
   void operator()() {
+    const auto locks = states_.lock();
     for (const auto& state : states_.all)
       if (sizeof(T) == 8 && !state->facts().has_f64)
         throw usage_error(fmt::format("{} ({}) has no double precision; take --precision f32, or another device",
@@ -58,6 +59,7 @@ class Run {
         }
         state->factors = {};
         state->residents.clear();
+        state->heads.clear();
         state->pipeline.reset();
       }
       throw;
@@ -69,19 +71,19 @@ class Run {
   [[nodiscard]] std::uint64_t row_bytes() const { return r_.stride() * sizeof(T); }
   [[nodiscard]] std::uint64_t out_bytes() const { return std::max<std::uint64_t>(r_.out.rows(), 1) * row_bytes(); }
   [[nodiscard]] std::uint64_t slot_bytes(const DeviceState& state, const Part& p) const {
-    return p.bytes() + head_bytes(p, factor_rows_.size(), state.alignment());
+    return p.bytes() + 2 * state.alignment();  // and its heads
   }
   [[nodiscard]] std::uint64_t seam_bytes(const Part& p) const {
     return r_.context.deterministic ? 2 * p.chunks * (sizeof(std::uint64_t) + row_bytes()) : 0;
   }
-  [[nodiscard]] std::vector<PartGroup> cut(std::uint64_t most_bytes) const {
-    return cut_(r_.tensor, {r_.mode, r_.stride(), most_bytes, devices(), r_.context.deterministic});
+  [[nodiscard]] std::vector<PartGroup> cut(std::uint64_t most_bytes, bool stays) const {
+    return cut_(r_.tensor, {r_.mode, r_.stride(), most_bytes, devices(), r_.context.deterministic, stays});
   }
 
   void compute() {
-    std::vector<Event> uploads;
-    for (const auto& state : states_.all) uploads.push_back(upload_factors(*state));
+    for (const auto& state : states_.all) uploads_.push_back(upload_factors(*state));
     Plan& plan = ready_plan();
+    if (states_.report) run_synchronously(plan);
     std::vector<Buffer<T>> partial(devices());  // of devices but the first
     cpu::run_team(static_cast<int>(devices()), [&](int rank, int) {
       const auto d = static_cast<std::size_t>(rank);
@@ -90,12 +92,13 @@ class Run {
         partial[d] = Buffer<T>(r_.context, r_.out.rows() * r_.stride(), "the output of a device");
         to = partial[d].data();
       }
-      run_device(*states_.all[d], plan, d, uploads[d], to);
+      run_device(*states_.all[d], plan, d, to);
     });
     for (std::size_t d = 1; d < devices(); ++d)
       cpu::parallel_ranges(r_.threads(), partial[d].size(), [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t k = begin; k < end; ++k) r_.out.data()[k] += partial[d][k];
       });
+    for (const PipelineReport& report : reports_) add_beside(*states_.report, report);
   }
 
   /// Copies the factors that are not on the device as they are now.
@@ -121,46 +124,57 @@ class Run {
   }
 
   /// Parts for devices by nonzeros, in order.
-  void share_out(Plan& plan) const {
-    std::uint64_t nnz = 0;
-    for (const PartGroup& g : plan.groups)
-      for (const Part& p : g.parts) nnz += p.nnz;
-    plan.of_device.assign(devices(), {});
-    std::uint64_t before = 0;
+  void share_parts(Plan& plan) const {
+    std::vector<Plan::Place> places;
+    std::vector<std::uint64_t> nnz;
     for (std::size_t g = 0; g < plan.groups.size(); ++g)
       for (std::size_t k = 0; k < plan.groups[g].parts.size(); ++k) {
-        const std::uint64_t own = plan.groups[g].parts[k].nnz;
-        const auto middle = static_cast<double>(before) + static_cast<double>(own) / 2;
-        const auto d = static_cast<std::size_t>(middle / static_cast<double>(nnz) * static_cast<double>(devices()));
-        plan.of_device[std::min(d, devices() - 1)].push_back({g, k});
-        before += own;
+        places.push_back({g, k});
+        nnz.push_back(plan.groups[g].parts[k].nnz);
       }
+    const std::vector<std::size_t> device_of = share_out(nnz, devices());
+    plan.of_device.assign(devices(), {});
+    for (std::size_t k = 0; k < places.size(); ++k) plan.of_device[device_of[k]].push_back(places[k]);
   }
 
   [[nodiscard]] const Part& part_at(const Plan& plan, const Plan::Place& place) const {
     return plan.groups[place.group].parts[place.part];
   }
 
-  /// Slots of their own for all parts of a device, filled; false when there is no room. Other tensors make room, the
-  /// same one for other modes does not: modes in turn would drive each other out.
+  /// The arrays of all parts of a device and their heads, there to stay; false when there is no room. Other tensors
+  /// make room, the same one for other modes does not: modes in turn would drive each other out.
   bool settle(DeviceState& state, const Plan& plan, std::size_t d) {
-    if (state.residents.contains(key_)) return true;
-    std::vector<Slot> slots;
-    for (const bool may_evict : {false, true}) {
-      slots.clear();
-      if (may_evict) state.pipeline.reset();
-      for (const Plan::Place& place : plan.of_device[d]) {
-        MemoryPtr memory = state.try_allocate(slot_bytes(state, part_at(plan, place)), may_evict,
-                                              fmt::format("{} ", r_.tensor.serial()));
-        if (!memory) break;
-        slots.push_back({std::move(memory), nullptr});
+    const std::string kept = fmt::format("{} ", r_.tensor.serial());
+    std::vector<std::string> added;
+    std::vector<const Part*> parts;
+    const auto room_for = [&](const Part& part) {
+      const std::string name = resident_name(r_.tensor.serial(), part);
+      if (state.residents.contains(name)) return true;
+      MemoryPtr memory = state.try_allocate(part.bytes(), false);
+      if (!memory) {
+        state.pipeline.reset();
+        memory = state.try_allocate(part.bytes(), true, kept);
       }
-      if (slots.size() == plan.of_device[d].size()) break;
+      if (!memory) return false;
+      state.residents[name].memory = std::move(memory);
+      added.push_back(name);
+      return true;
+    };
+    bool fits = true;
+    for (const Plan::Place& place : plan.of_device[d]) {
+      parts.push_back(&part_at(plan, place));
+      fits = fits && room_for(*parts.back());
     }
-    if (slots.size() != plan.of_device[d].size()) return false;
-    for (std::size_t k = 0; k < slots.size(); ++k)
-      state.fill(slots[k], part_at(plan, plan.of_device[d][k]), factor_rows_, r_.stride());
-    state.residents[key_].slots = std::move(slots);
+    if (fits && !state.heads.contains(key_)) {
+      Heads heads;
+      fits = parts.empty() || state.put_heads(heads, parts, factor_rows_, r_.stride(), kept);
+      if (fits) state.heads[key_] = std::move(heads);
+    }
+    if (!fits) {
+      for (const std::string& name : added) state.residents.erase(name);
+      return false;
+    }
+    for (const Part* part : parts) state.fill(state.residents[resident_name(r_.tensor.serial(), *part)], *part);
     return true;
   }
 
@@ -171,9 +185,8 @@ class Run {
     std::vector<CollectionTimes> times;
     const std::uint64_t alignment = state.alignment();
     for (const Plan::Place& place : plan.of_device[d]) {
-      const Part& part = part_at(plan, place);
       Collection c;
-      c.part = &part;
+      c.part = &part_at(plan, place);
       c.factor_begins = factor_rows_;
       c.second_head = {0, 0};
       bytes = std::max(bytes, c.slot_bytes(alignment));
@@ -186,7 +199,11 @@ class Run {
     const std::uint64_t allowed = (state.facts().memory_bytes - taken) / std::max<std::uint64_t>(bytes, 1);
     const int best = best_queues(times, static_cast<int>(std::min<std::uint64_t>(allowed, most_queues)));
     for (const bool may_evict : {false, true}) {
-      if (may_evict) state.residents.clear();
+      if (may_evict) {
+        state.residents.clear();
+        while (state.device().tenants().others_give_up(state)) {
+        }
+      }
       for (int queues = best; queues >= (may_evict ? 2 : best); --queues) {
         state.pipeline = Pipeline::make(state.device(), bytes, queues, r_.context);
         if (state.pipeline) return true;
@@ -212,13 +229,17 @@ class Run {
     for (const auto& state : states_.all) static_cast<void>(state->room("the output", out_bytes()));
     const auto known = states_.plans.find(key_);
     if (known != states_.plans.end() && make_room(known->second)) return known->second;
-    if (states_.plans.size() > 256) states_.plans.clear();  // of tensors that are long gone
+    for (const auto& state : states_.all) state->heads.erase(key_);
+    if (states_.plans.size() > 256) {  // of tensors that are long gone
+      states_.plans.clear();
+      for (const auto& state : states_.all) state->heads.clear();
+    }
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
     for (const auto& state : states_.all) most = std::min(most, state->facts().largest_allocation);
     Plan plan;
     if (!states_.report) {
-      plan.groups = cut(most - std::min(most, head_room));
-      share_out(plan);
+      plan.groups = cut(most - std::min(most, head_room), true);
+      share_parts(plan);
     }
     if (states_.report || !make_room(plan)) plan = passing_plan();
     return states_.plans[key_] = std::move(plan);
@@ -228,12 +249,15 @@ class Run {
   Plan passing_plan() {
     std::uint64_t most = most_passing_bytes;
     for (const auto& state : states_.all) {
-      state->finish();  // what was being copied to slots that are given up
+      state->finish();  // what was being copied to memory that is given up
       state->residents.clear();
+      state->heads.erase(key_);
+      state->pipeline.reset();
       state->drop_room("side rows");
       const std::uint64_t taken = std::min(state->room_bytes(), state->facts().memory_bytes);
       most = std::min({most, (state->facts().memory_bytes - taken) / fewest_queues, state->facts().largest_allocation});
     }
+    uploads_.assign(devices(), nullptr);  // they are over too
     StepRates rates;
     if (!r_.context.deterministic) {
       CollectionSize whole;
@@ -245,8 +269,8 @@ class Run {
       Plan plan;
       plan.stays = false;
       plan.rates = rates;
-      plan.groups = cut(most - std::min(most, head_room));
-      share_out(plan);
+      plan.groups = cut(most - std::min(most, head_room), false);
+      share_parts(plan);
       if (make_room(plan)) return plan;
       std::uint64_t largest = 0;
       for (const PartGroup& g : plan.groups)
@@ -267,39 +291,32 @@ class Run {
   /// \param whole how much all parts are
   StepRates measured_rates(std::uint64_t most, CollectionSize& whole) {
     Plan plan;
-    plan.stays = false;
     std::uint64_t bytes = 0;
-    plan.groups = cut(most - std::min(most, head_room));
+    plan.groups = cut(most - std::min(most, head_room), false);
     for (const PartGroup& g : plan.groups)
       for (const Part& p : g.parts) {
         whole.in_bytes += static_cast<double>(p.bytes());
         whole.nnz += static_cast<double>(p.nnz);
         bytes += p.bytes();
       }
-    std::array<CollectionSize, 2> sizes;
-    std::array<CollectionTimes, 2> times;
-    for (std::size_t k = 0; k < 2; ++k) {
-      plan.groups = cut(std::min(most, std::max<std::uint64_t>(bytes / (k == 0 ? 128 : 32), head_room)));
-      std::erase_if(plan.groups, [](const PartGroup& g) { return g.parts.empty(); });
-      if (plan.groups.empty()) return {};
-      plan.groups.resize(1);
-      plan.groups[0].parts.resize(1);
-      plan.of_device.assign(devices(), {});
-      plan.of_device[0] = {{0, 0}};
-      if (!make_room(plan)) return {};
-      DeviceState& state = *states_.all[0];
-      const Launches launches(*this, state, plan, 0);
-      const std::vector<Collection> collections =
-          DeviceState::collections(launches.jobs, factor_rows_, launches.target);
-      state.copies().finish();
-      sizes[k] = collections[0].size();
-      times[k] = state.pipeline->shortest_times(collections)[0];
+    plan.groups.clear();
+    plan.of_device.assign(devices(), {});
+    for (const std::uint64_t of : measured_shares) {
+      std::vector<PartGroup> groups = cut(std::min(most, std::max<std::uint64_t>(bytes / of, head_room)), false);
+      std::erase_if(groups, [](const PartGroup& g) { return g.parts.empty(); });
+      if (groups.empty()) return {};
+      groups[0].parts.resize(1);
+      plan.of_device[0].push_back({plan.groups.size(), 0});
+      plan.groups.push_back(std::move(groups[0]));
     }
-    for (const auto& state : states_.all) {
-      state->pipeline.reset();
-      state->drop_room("side rows");
-    }
-    return rates_from(sizes[0], times[0], sizes[1], times[1]);
+    DeviceState& state = *states_.all[0];
+    const Launches launches(*this, state, plan, 0);
+    const StepRates rates =
+        gpu::measured_rates(state.device(), DeviceState::collections(launches.jobs, factor_rows_, launches.target),
+                            r_.context)
+            .value_or(StepRates{});
+    state.drop_room("side rows");
+    return rates;
   }
 
   /// What the kernels of a plan are launched with on a device.
@@ -326,36 +343,57 @@ class Run {
     return target;
   }
 
-  void run_device(DeviceState& state, const Plan& plan, std::size_t d, const Event& uploaded, T* to) {
+  void run_device(DeviceState& state, const Plan& plan, std::size_t d, T* to) {
     const Launches launches(*this, state, plan, d);
-    const auto clear = [&] { return state.compute().clear(launches.target.out, out_bytes()); };
-    std::vector<Event> after = {clear()};
-    if (uploaded) after.push_back(uploaded);
+    std::vector<Event> after = {state.compute().clear(launches.target.out, out_bytes())};
+    if (uploads_[d]) after.push_back(uploads_[d]);
     if (plan.stays) {
-      state.residents[key_].used = ++state.calls;
-      state.run(launches.jobs, state.residents[key_].slots, factor_rows_.size(), launches.target, after);
+      run_residents(state, plan, d, launches, after);
     } else if (!launches.jobs.empty()) {
       const std::vector<Collection> all = DeviceState::collections(launches.jobs, factor_rows_, launches.target);
       state.compute().flush();
-      if (states_.report) {
-        run_both_ways(state, plan, all, after);
-        after = {clear()};
-        state.compute().flush();
-      }
       const double seconds = state.pipeline->run(all, true, after);
-      if (states_.report) states_.report->measured_tp = seconds;
+      if (states_.report) reports_[d].measured_tp = seconds;
     }
     if (r_.out.rows() > 0 && !states_.output_stays)
       state.compute().read(std::as_writable_bytes(std::span(to, r_.out.rows() * r_.stride())), launches.target.out);
     state.finish();
+    for (auto& [name, resident] : state.residents) resident.written = nullptr;  // the copies are over
+    for (auto& [key, heads] : state.heads) heads.written = nullptr;
   }
 
-  /// The synchronous way, and what the model says.
-  void run_both_ways(DeviceState& state, const Plan& plan, std::span<const Collection> all,
-                     std::span<const Event> after) {
-    state.finish();
-    const SynchronousTimes synchronous = state.pipeline->run_synchronously(all, after);
-    report_pipeline(*states_.report, plan.rates, all, synchronous, state.pipeline->queues(), state.pipeline_bytes);
+  void run_residents(DeviceState& state, const Plan& plan, std::size_t d, const Launches& launches,
+                     std::vector<Event>& after) {
+    const Heads& heads = state.heads[key_];
+    if (heads.written) after.push_back(heads.written);
+    std::vector<Stage> stages;
+    ++state.calls;
+    for (std::size_t k = 0; k < launches.jobs.size(); ++k) {
+      Resident& resident = state.residents[resident_name(r_.tensor.serial(), part_at(plan, plan.of_device[d][k]))];
+      resident.used = state.calls;
+      if (resident.written) after.push_back(resident.written);
+      Stage& stage = stages.emplace_back();
+      stage.slot = {resident.memory, 0};
+      stage.head = {heads.memory, heads.begins[k]};
+      stage.second_head = {heads.memory, heads.begins[k + 1] - state.alignment()};
+    }
+    state.run(launches.jobs, stages, launches.target, after);
+  }
+
+  /// One step after the other, and what the model says; on all devices at the same time.
+  void run_synchronously(const Plan& plan) {
+    reports_.resize(devices());
+    cpu::run_team(static_cast<int>(devices()), [&](int rank, int) {
+      const auto d = static_cast<std::size_t>(rank);
+      DeviceState& state = *states_.all[d];
+      const Launches launches(*this, state, plan, d);
+      if (launches.jobs.empty()) return;
+      state.compute().clear(launches.target.out, out_bytes());
+      state.finish();
+      const std::vector<Collection> all = DeviceState::collections(launches.jobs, factor_rows_, launches.target);
+      reports_[d] = report_of(plan.rates, all, state.pipeline->run_synchronously(all), state.pipeline->queues(),
+                              state.pipeline_bytes);
+    });
   }
 
   [[nodiscard]] std::vector<Define> defines(const Target& target) const {
@@ -389,6 +427,8 @@ class Run {
   std::string key_;
   std::vector<std::uint64_t> factor_rows_;  // where each begins
   std::uint64_t all_rows_ = 0;
+  std::vector<Event> uploads_;           // of the factors, per device; none when it is over
+  std::vector<PipelineReport> reports_;  // per device, when they are wanted
 };
 
 }  // namespace
@@ -409,12 +449,10 @@ template <class T>
 PipelineReport mttkrp_pipeline(Tensor& x, std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
                                const Context& context, std::string_view kernel) {
   if (context.devices.empty()) throw usage_error("the pipeline is that of a device: name one with --device");
-  Context first = context;
-  first.devices.resize(1);
   PipelineReport report;
   Workspace workspace;
-  gpu::states_of(workspace, first).report = &report;
-  report.kernel = mttkrp<T>(x, factors, mode, out, workspace, first, kernel);
+  gpu::states_of(workspace, context).report = &report;
+  report.kernel = mttkrp<T>(x, factors, mode, out, workspace, context, kernel);
   return report;
 }
 

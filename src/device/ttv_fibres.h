@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Tensor times vector on CFB (Yang, Li and Li 2019, Algorithm 5): one bucket, which is a non-empty fibre, a work-item.
+// Tensor times vector where fibres lie one behind the other, a fibre a work-item (Yang, Li and Li 2019): the rows of
+// HOCSR, empty ones too (Algorithm 4), and the buckets of CFB (Algorithm 5).
 //
 //   out[fibre] = sum over its nonzeros k of values[k] * vector[indices[k]]
 //
-// Where the sums belong (Tb) is known to the host and stays there. A part may begin and end inside a fibre.
+// Where the sums belong (Tb of CFB) is known to the host and stays there. A part may begin and end inside a fibre.
 // PD_INDEX, PD_OFFSET: u32 or u64.
 // head: fibres, first nonzero, end of the nonzeros; begins [fibres + 1] (counted in the tensor), indices, values.
-PD_KERNEL void ttv_cfb(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u64* PD_RESTRICT head,
-                       PD_GLOBAL const real* PD_RESTRICT factors, PD_GLOBAL real* PD_RESTRICT out,
-                       PD_GLOBAL real* PD_RESTRICT seams) {
+PD_KERNEL void ttv_fibres(PD_GLOBAL const u8* PD_RESTRICT slot, PD_GLOBAL const u64* PD_RESTRICT head,
+                          PD_GLOBAL const real* PD_RESTRICT factors, PD_GLOBAL real* PD_RESTRICT out,
+                          PD_GLOBAL real* PD_RESTRICT seams) {
   PD_GLOBAL const PD_OFFSET* begins = (PD_GLOBAL const PD_OFFSET*)(slot + head[3]);
   PD_GLOBAL const PD_INDEX* indices = (PD_GLOBAL const PD_INDEX*)(slot + head[4]);
   PD_GLOBAL const real* values = (PD_GLOBAL const real*)(slot + head[5]);
