@@ -86,7 +86,7 @@ gpu::DevicePtr open_named(std::string_view name, const DeviceOptions& options) {
   std::string known = "cpu";
   for (const DeviceEntry& d : devices())
     if (d.available && d.name != "cpu") known += ", " + d.name;
-  throw Error(ErrorKind::input, fmt::format("there is no device '{}' on this machine; there are {}", name, known));
+  throw usage_error(fmt::format("there is no device '{}' on this machine; there are {}", name, known));
 }
 
 }  // namespace
