@@ -123,6 +123,7 @@ std::vector<std::shared_ptr<gpu::Device>> open_devices(std::string_view names, c
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());
     const std::string_view name = names.substr(begin, end - begin);
+    if (name == "cpu") throw usage_error("the processor does not share work with devices: cpu stands alone");
     opened.push_back(name == "gpu" ? open_best(options) : open_named(name, options));
     begin = end + 1;
   }
