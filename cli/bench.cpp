@@ -351,6 +351,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb bench_verb = {"bench", "times an operation on storage formats",
-                         "polyad bench ratings.ptn --rank 16 --formats coo,csf --plot bench.svg", declare};
+                         "polyad bench ratings.ptn --rank 16 --formats coo,csf --plot bench.svg", declare,
+                         DeviceUse::runs};
 
 }  // namespace polyad::cli

@@ -315,6 +315,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb cpd_verb = {"cpd", "decomposes a tensor into components (CP-ALS)",
-                       "polyad cpd ratings.tns.gz --rank 16 --out model --report out.html", declare};
+                       "polyad cpd ratings.tns.gz --rank 16 --out model --report out.html", declare, DeviceUse::runs};
 
 }  // namespace polyad::cli

@@ -179,6 +179,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 
 }  // namespace
 
-const Verb info_verb = {"info", "what a tensor looks like", "polyad info ratings.tns.gz", declare};
+const Verb info_verb = {"info", "what a tensor looks like", "polyad info ratings.tns.gz", declare, DeviceUse::plans};
 
 }  // namespace polyad::cli

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -17,6 +18,7 @@ using namespace polyad;
 
 constexpr int exit_data = 1;
 constexpr int exit_usage = 2;
+constexpr int exit_closed_pipe = 128 + SIGPIPE;  // what a shell shows for programs that die of it
 
 const cli::Verb* const verbs[] = {&cli::info_verb,  &cli::check_verb, &cli::convert_verb, &cli::generate_verb,
                                   &cli::cpd_verb,   &cli::plan_verb,  &cli::mttkrp_verb,  &cli::ttv_verb,
@@ -40,6 +42,14 @@ int exit_code_of(const Error& e) {
   return exit_data;
 }
 
+/// The library begins a sentence about an option with its name; here that is a flag.
+Error as_flag(const Error& e, const CLI::App& command) {
+  const std::string_view sentence = e.what();
+  const std::string flag = fmt::format("--{}", sentence.substr(0, sentence.find(':')));
+  const bool names_flag = e.kind() == ErrorKind::usage && command.get_option_no_throw(flag) != nullptr;
+  return names_flag ? Error(e.kind(), fmt::format("--{}", sentence)) : e;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("polyad: decomposes sparse tensors", "polyad");
   app.set_version_flag("--version", fmt::format("polyad {}", version));
@@ -54,7 +64,7 @@ int run(int argc, char** argv) {
     command->set_help_flag("-h,--help", "this page");
     command->footer(fmt::format("Example: {}", verb->example));
     actions.emplace_back(command, verb->declare(*command));
-    cli::declare_common(*command, common);
+    cli::declare_common(*command, common, verb->devices);
   }
 
   try {
@@ -71,8 +81,13 @@ int run(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (!command->parsed()) continue;
     cli::Session session(common);
-    action(session);
+    try {
+      action(session);
+    } catch (const Error& e) {
+      throw as_flag(e, *command);
+    }
     session.finish();
+    if (session.reader_left()) return exit_closed_pipe;
   }
   return 0;
 }
@@ -85,6 +100,8 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const Error& e) {
+    // As cat and grep do: who closes a pipe has seen enough, and needs no message.
+    if (exit_code_of(e) == exit_data && cli::pipe_was_closed()) return exit_closed_pipe;
     return fail(exit_code_of(e), e.what());
   } catch (const std::bad_alloc&) {
     return fail(exit_data, "this machine has not enough memory for that");

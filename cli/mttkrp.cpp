@@ -122,6 +122,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb mttkrp_verb = {"mttkrp", "the tensor times the Khatri-Rao product of all factors but one",
-                          "polyad mttkrp ratings.tns.gz --mode 2 --rank 16 --out M.mat --format csf", declare};
+                          "polyad mttkrp ratings.tns.gz --mode 2 --rank 16 --out M.mat --format csf", declare,
+                          DeviceUse::runs};
 
 }  // namespace polyad::cli

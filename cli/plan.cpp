@@ -211,6 +211,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb plan_verb = {"plan", "the time and memory a decomposition will need in each format, without running it",
-                        "polyad plan ratings.tns.gz --rank 16", declare};
+                        "polyad plan ratings.tns.gz --rank 16", declare, DeviceUse::plans};
 
 }  // namespace polyad::cli

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -126,7 +127,7 @@ CLI::Validator a_size() {
 
 }  // namespace
 
-void declare_common(CLI::App& command, CommonOptions& o) {
+void declare_common(CLI::App& command, CommonOptions& o, DeviceUse devices) {
   const std::string group = "Common options";
   command.add_option("--threads", o.threads, "threads (default: OMP_NUM_THREADS, else all cores)")
       ->check(CLI::Range(1, 4096))
@@ -145,18 +146,30 @@ void declare_common(CLI::App& command, CommonOptions& o) {
       ->capture_default_str()
       ->group(group);
   command.add_flag("--deterministic", o.deterministic, "the same bytes for any number of threads")->group(group);
-  command
-      .add_option("--device", o.device,
-                  "cpu, gpu (the best there is) or names from 'polyad list devices' by commas, which share the work")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--device-memory", o.device_memory,
-                  "most memory to use on each device, e.g. 4G (default: what it has)")
-      ->check(a_size())
-      ->group(group);
-  command.add_option("--timeline", o.timeline, "draw what ran on the devices and when to this file (SVG)")
-      ->group(group);
+  if (devices == DeviceUse::none) {
+    command.add_option("--device", o.device, "cpu: this runs on the processor")
+        ->check(CLI::Validator(
+            [](const std::string& name) {
+              return name == "cpu" ? std::string()
+                                   : fmt::format("found '{}', expected cpu: this runs on the processor", name);
+            },
+            ""))
+        ->group(group);
+  } else {
+    command
+        .add_option("--device", o.device,
+                    "cpu, gpu (the best there is) or names from 'polyad list devices' by commas, which share the work")
+        ->capture_default_str()
+        ->group(group);
+    command
+        .add_option("--device-memory", o.device_memory,
+                    "most memory to use on each device, e.g. 4G (default: what it has)")
+        ->check(a_size())
+        ->group(group);
+  }
+  if (devices == DeviceUse::runs)
+    command.add_option("--timeline", o.timeline, "draw what ran on the devices and when to this file (SVG)")
+        ->group(group);
   command.add_option("--json", o.json, "write the result as JSON to this file (- for standard output)")->group(group);
   command.add_flag("--quiet", o.quiet, "print nothing but errors")->group(group);
   command.add_flag("--verbose", o.verbose, "say on standard error what was read and how long each step took")
@@ -228,9 +241,14 @@ Session::Stopwatch::~Stopwatch() {
 void Session::print_text(const std::string& text) {
   if (output_is_data_) {
     say(text);
-  } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-    throw Error(ErrorKind::limit, "standard output: cannot be written");
+  } else if (!reader_left_ && std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    on_failed_output();
   }
+}
+
+void Session::on_failed_output() {
+  if (errno != EPIPE) throw Error(ErrorKind::limit, "standard output: cannot be written");
+  reader_left_ = true;
 }
 
 void Session::note(std::string_view sentence) {
@@ -244,7 +262,7 @@ void Session::progress_text(std::string_view text) {
 }
 
 void Session::flush() {
-  if (std::fflush(stdout) != 0) throw Error(ErrorKind::limit, "standard output: cannot be written");
+  if (!reader_left_ && std::fflush(stdout) != 0) on_failed_output();
 }
 
 std::uint64_t Session::peak_rss() const { return peak_rss_bytes(); }

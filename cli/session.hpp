@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "verb.hpp"
+
 namespace polyad::cli {
 
 using Json = nlohmann::ordered_json;
@@ -36,7 +38,7 @@ struct CommonOptions {
 void say(std::string_view text);
 
 /// Adds the common options to a sub-command.
-void declare_common(CLI::App& command, CommonOptions& options);
+void declare_common(CLI::App& command, CommonOptions& options, DeviceUse devices);
 
 /// One call of the tool.
 class Session {
@@ -74,6 +76,8 @@ class Session {
   void progress_text(std::string_view text);
   /// Hands what was printed to the system, so that it stands before what comes on standard error.
   void flush();
+  /// Who read standard output has closed it. What is printed for people is lost then, the work goes on.
+  [[nodiscard]] bool reader_left() const noexcept { return reader_left_; }
   /// The most memory this process had.
   [[nodiscard]] std::uint64_t peak_rss() const;
 
@@ -102,12 +106,15 @@ class Session {
   class ProgressLine;
 
   void print_text(const std::string& text);
+  /// After a failed write to standard output: Error, or reader_left().
+  void on_failed_output();
 
   CommonOptions options_;
   Context context_;
   Json json_;
   Json seconds_;
   bool output_is_data_ = false;
+  bool reader_left_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::unique_ptr<Timeline> timeline_;  // of the devices, if asked for
   std::shared_ptr<ProgressLine> progress_;

@@ -15,6 +15,8 @@ namespace {
 
 std::atomic<int> caught = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
+std::atomic<bool> closed_pipe = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_stop(int signal) {
   if (caught.exchange(signal) != 0) _exit(128 + signal);
@@ -49,8 +51,11 @@ void install_signal_handlers() {
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &bus, nullptr);
-  // A closed pipe and a file over its limit are errors of write(), with a sentence.
-  std::signal(SIGPIPE, SIG_IGN);
+  // A closed pipe and a file over its limit are errors of write().
+  struct sigaction pipe = {};
+  pipe.sa_handler = [](int) { closed_pipe = true; };
+  pipe.sa_flags = SA_RESTART;
+  sigaction(SIGPIPE, &pipe, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -63,5 +68,7 @@ void fill_standard_descriptors() {
 }
 
 int caught_signal() noexcept { return caught.load(); }
+
+bool pipe_was_closed() noexcept { return closed_pipe.load(); }
 
 }  // namespace polyad::cli

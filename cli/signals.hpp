@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// \file Signals: Ctrl-C and SIGTERM ask to stop; SIGBUS says which mapped file became shorter.
+/// \file Signals: Ctrl-C and SIGTERM ask to stop; SIGBUS says which mapped file became shorter; SIGPIPE is noted.
 #pragma once
 
 namespace polyad::cli {
@@ -12,5 +12,8 @@ void fill_standard_descriptors();
 
 /// SIGINT or SIGTERM if one came, else 0.
 [[nodiscard]] int caught_signal() noexcept;
+
+/// True when somebody closed a pipe that was written to.
+[[nodiscard]] bool pipe_was_closed() noexcept;
 
 }  // namespace polyad::cli

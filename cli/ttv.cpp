@@ -174,6 +174,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb ttv_verb = {"ttv", "a tensor times a vector along one mode",
-                       "polyad ttv ratings.tns.gz --mode 3 --vector days.txt --out sums.tns", declare};
+                       "polyad ttv ratings.tns.gz --mode 3 --vector days.txt --out sums.tns", declare, DeviceUse::runs};
 
 }  // namespace polyad::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -13,12 +14,20 @@ class Session;
 /// Declares the verb's own options on its sub-command and returns what to do when it is called.
 using Declare = std::function<void(Session&)> (*)(CLI::App& command);
 
+/// What a verb does with devices, and so which options about them it has.
+enum class DeviceUse : std::uint8_t {
+  none,   ///< it runs on the processor: no device but cpu is taken
+  plans,  ///< they change what it says
+  runs,   ///< its work runs on them
+};
+
 /// A verb of the command line.
 struct Verb {
   std::string_view name;
   std::string_view summary;
   std::string_view example;  ///< shown at the end of its help
   Declare declare;
+  DeviceUse devices = DeviceUse::none;
 };
 
 extern const Verb info_verb;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "io/file_lock.hpp"
 #include "io/output_file.hpp"
 #include "polyad/error.hpp"
 
@@ -46,6 +47,8 @@ class Loop {
       : solver_(solver), options_(options), context_(context) {}
 
   DriverResult run() {
+    std::optional<io::FileLock> lock;
+    if (!options_.checkpoint.empty()) lock.emplace(options_.checkpoint);
     bool resumed = options_.resume && resume();
     std::error_code ignored;
     if (!options_.resume && !options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint, ignored))

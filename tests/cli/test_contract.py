@@ -5,9 +5,10 @@
 import json
 import os
 import re
+import resource
 
 from harness import (DIMS, GOOD, MB, ROWS, WORK, check, equal, finish, folder, is_sentence, listing, refused, run,
-                     splatt, text, write)
+                     skip, splatt, text, write)
 
 VERBS = ["info", "check", "convert", "generate", "cpd", "plan", "mttkrp", "ttv", "score", "bench", "list"]
 WHAT = ["formats", "kernels", "solvers", "backends", "devices", "dialects"]
@@ -18,6 +19,8 @@ CALLS = {"info": ["info", "x.tns"], "check": ["check", "x.tns"], "convert": ["co
          "plan": ["plan", "x.tns"], "mttkrp": ["mttkrp", "x.tns", "--mode", "2", "--rank", "3"],
          "ttv": ["ttv", "x.tns", "--mode", "1", "--vector", "v.txt"],
          "bench": ["bench", "x.tns", "--formats", "coo", "--repeat", "1"]}
+NOBODY = 65534
+ROOM = {"address_space": 16 << 30}  # drivers map much more than they use
 MOST_MEMORY = {"bench": 2000 * MB}  # the arrays of STREAM are six times the cache
 
 
@@ -136,6 +139,21 @@ def threads():
     equal(count("--threads", "64"), 64, "more threads than cores")
 
 
+def few_threads():
+    """The system gives hardly any threads: the work is done with those."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
+        if os.getuid() == 0:  # root may have as many as it likes
+            os.setuid(NOBODY)
+
+    if run("--version", setup=limit).code != 0:
+        return skip("few threads", "another user may not run the tool")
+    make = ["generate", "-", "--dims", "300x200x100", "--nnz", "50000", "--quiet"]
+    found, wanted = run(*make, "--threads", "7", setup=limit), run(*make, "--threads", "7")
+    check(found.code == 0 and not found.err and found.raw == wanted.raw, "7 threads where the system gives 2", found)
+    return None
+
+
 def memory():
     """A tensor that does not fit: one sentence that says what needed how much, and the process stays near the limit."""
     folder("memory")
@@ -164,12 +182,26 @@ def memory():
 def devices():
     for name in ("nonsense", "gpu7"):
         r = run("info", "x.tns", f"--device={name}")
-        why = is_sentence(r)
+        why = is_sentence(r, code=2)
         check(not why and "--device" in r.err, f"--device {name!r}", why or r.err)
     equal(run("info", "x.tns", "--device", "cpu", "--quiet").code, 0, "--device cpu")
     for device in run("list", "devices", "--json", "-", address_space=16 << 30).json["devices"]:
         r = run("info", "x.tns", "--device", device["name"], "--quiet", address_space=16 << 30)
         equal(r.code, 0 if device["available"] else 1, f"--device {device['name']}")
+    # Where nothing runs on devices, options about them are mistakes.
+    for verb, flags in {"info": ["--timeline"], "plan": ["--timeline"],
+                        **dict.fromkeys(["check", "convert", "generate", "score", "list"],
+                                        ["--device", "--device-memory", "--timeline"])}.items():
+        for flag in flags:
+            r = run(*CALLS[verb], flag, {"--device": "gpu", "--device-memory": "1G"}.get(flag, "t.svg"), **ROOM)
+            why = is_sentence(r, code=2)
+            check(not why and flag in r.err, f"{verb} {flag}", why or r.err)
+    for verb, call in CALLS.items():
+        equal(run(*call, "--device", "cpu", "--quiet").code, 0, f"{verb} --device cpu")
+    for dense in ("device", "cheese"):
+        r = run("cpd", "x.tns", "--dense", dense)
+        why = is_sentence(r, code=2)
+        check(not why and "--dense: found" in r.err, f"--dense {dense} on the processor", why or r.err)
 
 
 def lists():
@@ -202,6 +234,7 @@ help_and_version()
 json_everywhere()
 statistics()
 threads()
+few_threads()
 memory()
 devices()
 lists()

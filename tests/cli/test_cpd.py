@@ -138,7 +138,8 @@ def checkpoints():
                     "part", "--json", "part.json", timeout=60)
         while not (WORK / "c.ckpt").exists() and time.monotonic() < call.begin + 60:
             time.sleep(0.005)
-        time.sleep(0.1)
+        refused(run("cpd", *common, "--iters", "1", "--checkpoint", "c.ckpt", "--quiet"), f"{name}: a second run meanwhile",
+                "c.ckpt", says="another run is using it now", rss=1200 * MB)
         call.signal(number)
         r = call.finish()
         if number == signal.SIGKILL:

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <polyad/polyad.hpp>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -30,17 +31,25 @@ class MemoryFile {
   std::string path_;
 };
 
-std::string dialect_name() {
-  std::string name = POLYAD_FUZZ_DIALECT;
-  if (name == "any") return "";
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
+std::string dialect;  // empty: whatever the bytes look like
 
 }  // namespace
 
+/// The program says by its name, fuzz_DIALECT, which reader gets the bytes.
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** argv) {
+  const std::string_view program = **argv;
+  const std::size_t at = program.rfind("fuzz_");
+  if (at == std::string_view::npos) std::abort();
+  const std::string_view name = program.substr(at + 5);
+  if (name == "any") return 0;
+  dialect = name;
+  std::ranges::replace(dialect, '_', '-');
+  const auto known = polyad::dialects();
+  if (std::ranges::none_of(known, [](const polyad::DialectEntry& d) { return d.name == dialect; })) std::abort();
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::string dialect = dialect_name();
   const MemoryFile file;
   file.assign(data, size);
   polyad::Context context;

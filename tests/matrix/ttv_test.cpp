@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -18,8 +19,14 @@ namespace {
 
 #ifdef POLYAD_SANITIZED
 constexpr std::array thread_counts = {7};
+constexpr std::array rows_of_ttm = {37};
+constexpr std::array threads_of_ttm = {7};
+constexpr std::array ranks = {33};
 #else
 constexpr std::array thread_counts = {1, 2, 3, 7, 16};
+constexpr std::array rows_of_ttm = {5, 37};
+constexpr std::array threads_of_ttm = {1, 7};
+constexpr std::array ranks = {1, 10, 33};
 #endif
 
 Context threads_of(int threads) {
@@ -163,13 +170,13 @@ TEST_P(TtvBattery, TtmIsExact) {
       for (int mode = 0; mode < x.order(); ++mode) {
         const std::uint64_t dim = x.dims[static_cast<std::size_t>(mode)];
         if (dim > 100000) continue;
-        for (const std::uint64_t rows : {std::uint64_t{5}, std::uint64_t{37}}) {
+        for (const std::uint64_t rows : rows_of_ttm) {
           oracle::Dense dense(rows, dim);
           dense.values = whole_numbers(rows * dim, rows);
           Matrix matrix(rows, dim);
           matrix.values = dense.values;
           const auto expected = oracle::ttm(x, dense, mode);
-          for (const int threads : {1, 7}) {
+          for (const int threads : threads_of_ttm) {
             SCOPED_TRACE(fmt::format("{}, {}, mode {}, {} rows, {} threads", c.name, name_of(precision), mode + 1, rows,
                                      threads));
             const Context context = threads_of(threads);
@@ -208,7 +215,7 @@ TEST_P(TtvBattery, InnerProductAndNormAreExact) {
       if (x.dims[0] > 100000) continue;  // the factors would take longer than all the rest
       double squares = 0;
       for (std::uint64_t k = 0; k < x.nnz(); ++k) squares += x.value(k) * x.value(k);
-      for (const std::uint64_t rank : {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{33}}) {
+      for (const std::uint64_t rank : ranks) {
         CpModel model;
         model.weights = whole_numbers(rank, rank);
         std::vector<oracle::Dense> dense;

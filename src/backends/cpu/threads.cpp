@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "backends/cpu/threads.hpp"
 
+#include <algorithm>
 #include <exception>
+#include <latch>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -11,6 +13,33 @@
 #endif
 
 namespace polyad::cpu {
+
+#if defined(_OPENMP) && !defined(POLYAD_STD_THREADS)
+namespace {
+
+/// How many threads the system gives, up to `size`. libgomp ends the process when it gets one less than it asks for (a
+/// limit such as ulimit -u), so they are tried before. It keeps a team for each thread that starts some, hence once per
+/// such thread and larger size: 20 us a thread.
+int granted_threads(int size) {
+  thread_local int known = 1;
+  thread_local bool refused = false;
+  if (size <= known || refused) return std::min(size, known);
+  std::latch all_tried(1);
+  std::vector<std::thread> tried;
+  try {
+    tried.reserve(static_cast<std::size_t>(size) - 1);
+    while (static_cast<int>(tried.size()) < size - 1) tried.emplace_back([&] { all_tried.wait(); });
+  } catch (const std::system_error&) {
+    refused = true;
+  }
+  all_tried.count_down();
+  for (std::thread& t : tried) t.join();
+  known = std::max(known, static_cast<int>(tried.size()) + 1);
+  return std::min(size, known);
+}
+
+}  // namespace
+#endif
 
 void run_team(int size, const std::function<void(int, int)>& body) {
   if (size <= 1) {
@@ -27,7 +56,8 @@ void run_team(int size, const std::function<void(int, int)>& body) {
   };
 #if defined(_OPENMP) && !defined(POLYAD_STD_THREADS)
   // A nested or restricted region may get fewer threads than asked for: the loop hands out every rank all the same.
-#pragma omp parallel for num_threads(size) schedule(static, 1)
+  const int threads = omp_in_parallel() != 0 ? 1 : granted_threads(size);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int rank = 0; rank < size; ++rank) guarded(rank);
 #else
   std::vector<std::thread> team;

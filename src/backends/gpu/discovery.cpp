@@ -86,7 +86,7 @@ gpu::DevicePtr open_named(std::string_view name, const DeviceOptions& options) {
   std::string known = "cpu";
   for (const DeviceEntry& d : devices())
     if (d.available && d.name != "cpu") known += ", " + d.name;
-  throw Error(ErrorKind::input, fmt::format("there is no device '{}' on this machine; there are {}", name, known));
+  throw usage_error(fmt::format("there is no device '{}' on this machine; there are {}", name, known));
 }
 
 }  // namespace
@@ -123,6 +123,7 @@ std::vector<std::shared_ptr<gpu::Device>> open_devices(std::string_view names, c
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());
     const std::string_view name = names.substr(begin, end - begin);
+    if (name == "cpu") throw usage_error("the processor does not share work with devices: cpu stands alone");
     opened.push_back(name == "gpu" ? open_best(options) : open_named(name, options));
     begin = end + 1;
   }

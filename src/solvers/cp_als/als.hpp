@@ -38,6 +38,7 @@ struct AlsState {
   bool inner_is_known = false;           // from the first update on
   int next_mode = 0;                     // to be updated
   bool first_sweep = true;
+  std::optional<double> residual = {};  // squared, / 4^exponent, once it was asked for
 };
 
 template <class T>
@@ -76,6 +77,7 @@ class Als final : public Solver {
   [[nodiscard]] RowSums nonnegative_descent(int mode, const Small& gram);
   void normalise_columns(int mode);
   [[nodiscard]] double squared_residual();
+  [[nodiscard]] std::optional<double> careful_residual();
   void compute_inner();
   [[nodiscard]] double penalty() const;
   [[nodiscard]] std::vector<double> lengths() const;

@@ -45,6 +45,7 @@ TEST(Discovery, NamesThatAreNotThere) {
   for (const char* name : {"tpu", "", "opencl:99", "opencl:x", "opencl:", "opencl:0x", "opencl:-1", "cpu,gpu:", ","})
     EXPECT_NE(refusal(name), "opened") << name;
   EXPECT_NE(refusal("tpu").find("there is no device 'tpu' on this machine; there are cpu"), std::string::npos);
+  EXPECT_NE(refusal("cpu,gpu").find("cpu stands alone"), std::string::npos) << refusal("cpu,gpu");
 }
 
 TEST(Discovery, WhatIsFoundCanBeOpened) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <polyad/polyad.hpp>
 
+#include "io/file_lock.hpp"
 #include "unit/scratch.hpp"
 #include "unit/solvers/small_tensors.hpp"
 
@@ -229,6 +230,27 @@ TEST(Checkpoint, FingerprintIgnoresTheOrderAlone) {
   EXPECT_EQ(fingerprint(x), print);
   x.dims[1] = 16;
   EXPECT_NE(fingerprint(x), print);
+}
+
+TEST(Checkpoint, TwoRunsCannotHaveTheSameFile) {
+  const test::Scratch scratch;
+  const CooTensor x = random_tensor({8, 7, 6}, 60, 3);
+  const CpAlsOptions o = with_checkpoint(scratch.path("c"), 4);
+  {
+    const io::FileLock other(o.checkpoint);
+    try {
+      static_cast<void>(cp_als(x, o));
+      FAIL() << "a file that another run uses";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::input);
+      EXPECT_EQ(e.what(), o.checkpoint + ": another run is using it now; expected a file of its own for each run");
+    }
+    EXPECT_FALSE(std::filesystem::exists(o.checkpoint));
+  }
+  std::ofstream(o.checkpoint + ".lock") << "left by a run that was killed";
+  EXPECT_EQ(cp_als(x, o).iterations(), 4U);
+  EXPECT_TRUE(std::filesystem::exists(o.checkpoint));
+  EXPECT_FALSE(std::filesystem::exists(o.checkpoint + ".lock"));
 }
 
 }  // namespace

@@ -80,6 +80,25 @@ TEST(CpAls, FindsPlantedModels) {
   }
 }
 
+/// Sums in f32 would show 0.9996 here.
+TEST(CpAls, FitsNearOneAreRightInF32) {
+  GenerateOptions g;
+  g.dims = {40, 30, 25};
+  g.nnz = 6000;
+  g.precision = Precision::f32;
+  const Planted planted = generate_planted(g, 3, 0);
+  for (const std::string_view format : {"coo", "sweep"}) {
+    CpAlsOptions o = iterations(3, 200);
+    o.restarts = 3;
+    o.tolerance = 1e-9;
+    o.format = format;
+    const CpAlsResult found = cp_als(planted.tensor, o);
+    EXPECT_GT(found.fit, 1 - 1e-5) << format;
+    EXPECT_NEAR(found.fit, oracle::fit(planted.tensor, found.model), 1e-7) << format;
+    EXPECT_EQ(found.fit, found.history.back().fit) << format;
+  }
+}
+
 TEST(CpAls, PerfectFitReachesOne) {
   GenerateOptions g;
   g.dims = {30, 20, 25};
