@@ -27,13 +27,15 @@ struct Fibre {
   bool over = false;
 };
 
-inline ucontext_t scheduler;
-inline Fibre* running = nullptr;
-inline Fibre fibres[1024];
-inline void (*body)(void**) = nullptr;
-inline void** body_values = nullptr;
+// static, not inline: the linker makes one of all inline variables of the modules that are loaded, and the kernels of two
+// devices run at the same time.
+static ucontext_t scheduler;
+static Fibre* running = nullptr;
+static Fibre fibres[1024];
+static void (*body)(void**) = nullptr;
+static void** body_values = nullptr;
 
-inline void fibre_main() {
+static void fibre_main() {
   body(body_values);
   running->over = true;
   swapcontext(&running->place, &scheduler);
@@ -43,7 +45,7 @@ inline void fibre_main() {
 
 static cuda_on_host::Three blockIdx, gridDim, threadIdx, blockDim;
 
-inline void __syncthreads() { swapcontext(&cuda_on_host::running->place, &cuda_on_host::scheduler); }
+static inline void __syncthreads() { swapcontext(&cuda_on_host::running->place, &cuda_on_host::scheduler); }
 
 template <class T, class Bits>
 inline T fake_exchange_add(T* to, T x) {
@@ -87,7 +89,7 @@ void call(void (*kernel)(Parameters...), void** values) {
 }
 
 /// Runs a grid. Not 0 when some work-items of a group ended while others waited at a barrier.
-inline int run(void (*one)(void**), void** values, unsigned groups_0, unsigned groups_1, unsigned items_0,
+static int run(void (*one)(void**), void** values, unsigned groups_0, unsigned groups_1, unsigned items_0,
                unsigned items_1) {
   gridDim = {groups_0, groups_1, 1};
   blockDim = {items_0, items_1, 1};
