@@ -3,9 +3,10 @@
 /// barrier, and which work-item they are.
 #pragma once
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
-#include <barrier>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -41,10 +42,24 @@ class Array {
   std::vector<T> values_;
 };
 
+/// Where the work-items of a group wait for each other. std::barrier of libstdc++ 12 yields before it sleeps: beside a
+/// busy program each of thousands of barriers then costs that program's slice of time, 90 s in place of 6.
+class Barrier {
+ public:
+  explicit Barrier(std::uint32_t items) { pthread_barrier_init(&barrier_, nullptr, items); }
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+  ~Barrier() { pthread_barrier_destroy(&barrier_); }
+  void arrive_and_wait() { pthread_barrier_wait(&barrier_); }
+
+ private:
+  pthread_barrier_t barrier_ = {};
+};
+
 /// Work-items that share local memory.
 struct Group {
   Group(std::array<std::uint32_t, 2> of_items, const Numbers& defines)
-      : items(of_items), numbers(defines), barrier(static_cast<std::ptrdiff_t>(of_items[0]) * of_items[1]) {}
+      : items(of_items), numbers(defines), barrier(of_items[0] * of_items[1]) {}
 
   /// Array k of the kernel: one for the group, made by the first that asks. Its first content is rubbish.
   template <class T>
@@ -60,7 +75,7 @@ struct Group {
 
   std::array<std::uint32_t, 2> items;
   Numbers numbers;
-  std::barrier<> barrier;
+  Barrier barrier;
 
  private:
   std::mutex mutex_;

@@ -20,8 +20,15 @@ Context plain_context(const plain::Options& options = {}) {
 
 TEST(PlainDoor, EveryKernelIsExact) {
   Count count;
-  for (const char* name : {"empty", "one nonzero", "matrix", "order 3", "one giant slice", "one giant fibre",
-                           "duplicates", "diagonal", "order 4", "order 5", "order 6"}) {
+#ifdef POLYAD_SANITIZED  // a thread per work-item takes long there
+  const std::vector<const char*> names = {"empty",           "one nonzero", "order 3",
+                                          "one giant slice", "duplicates",  "order 5"};
+#else
+  const std::vector<const char*> names = {"empty",           "one nonzero",     "matrix",     "order 3",
+                                          "one giant slice", "one giant fibre", "duplicates", "diagonal",
+                                          "order 4",         "order 5",         "order 6"};
+#endif
+  for (const char* name : names) {
     SCOPED_TRACE(name);
     const cases::Case c = device_cases::named(name);
     device_cases::run_all<float>(cases::make(c, Precision::f32), 3, plain_context(), count);
