@@ -159,11 +159,11 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
       s.ids.emplace_back(Buffer<Index>(context, s.first[chunks] + padding, "the indices of fibres", Paging::plain));
       fibre_ids.push_back(typed<Index>(s.ids.back()));
     }
-    Buffer<Value> values(context, nnz, "the values of sweep", Paging::plain);
+    Buffer<Value> sorted_values(context, nnz, "the values of sweep", Paging::plain);
     std::visit(
         [&](auto& places) {
           cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-            arranger.write(c, places.data(), values.data(), fibre_ids);
+            arranger.write(c, places.data(), sorted_values.data(), fibre_ids);
             if (s.occupied.empty()) return;
             const std::uint64_t end = arranger.chunk_end(c);
             for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z)  // several threads may say it
@@ -171,7 +171,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
           });
         },
         s.leaves);
-    s.values = std::move(values);
+    s.values = std::move(sorted_values);
   };
   sorted.visit([&](const auto& nonzeros) {
     s.tensor_shape.index_width() == IndexWidth::u64 ? arrange.template operator()<std::uint64_t>(nonzeros)
