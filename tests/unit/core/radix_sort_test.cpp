@@ -310,17 +310,15 @@ void expect_sorted(const SortedNonzeros& sorted, const std::vector<oracle::Nonze
     const auto below = static_cast<std::uint8_t>(order.size() - 1);
     if (expected.size() > 1) nonzeros.new_levels(1, expected.size() - 1, below, levels.data() + 1);
     for (std::size_t z = 0; z < expected.size(); ++z) {
-      ASSERT_EQ(static_cast<double>(nonzeros.value(z)), expected[z].value) << name << " at " << z;
+      bool same = static_cast<double>(nonzeros.value(z)) == expected[z].value;
       std::uint8_t level = below;
       for (std::size_t l = order.size(); l-- > 0;) {
         const auto m = static_cast<std::size_t>(order[l]);
-        ASSERT_EQ(nonzeros.template index<std::uint64_t>(l, z), expected[z].index[m]) << name << " at " << z;
-        if (z > 0 && expected[z].index[m] != expected[z - 1].index[m])
-          level = std::min(level, static_cast<std::uint8_t>(l));
+        same &= nonzeros.template index<std::uint64_t>(l, z) == expected[z].index[m];
+        if (z > 0 && expected[z].index[m] != expected[z - 1].index[m]) level = static_cast<std::uint8_t>(l);
       }
-      if (z > 0) {
-        ASSERT_EQ(levels[z], level) << name << " at " << z;
-      }
+      same &= z == 0 || levels[z] == std::min(level, below);
+      if (!same) FAIL() << name << " at " << z;
     }
   });
 }
@@ -338,9 +336,8 @@ TEST(SortedNonzeros, AreTheStableSortByTheFirstModes) {
       if (bits > 128 && sorted_modes < order.size()) continue;
       const std::vector<int> first(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(sorted_modes));
       radix::Scratch scratch;
-      for (const int threads : {1, 3})
-        expect_sorted(SortedNonzeros(x, order, sorted_modes, with_threads(threads), scratch),
-                      oracle::sorted(all, first), c.name);
+      expect_sorted(SortedNonzeros(x, order, sorted_modes, with_threads(seed % 3 == 0 ? 1 : 3), scratch),
+                    oracle::sorted(all, first), c.name);
     }
   }
 }
@@ -356,7 +353,7 @@ TEST(SortedNonzeros, AreSortedOnceMoreByAnotherRoot) {
       radix::Scratch scratch;
       radix::Scratch other_scratch;
       const SortedNonzeros first(x, order, order.size(), with_threads(3), scratch);
-      for (const int root : {order.front(), order[order.size() / 2], order.back()}) {
+      for (const int root : {order[order.size() / 2], order.back()}) {
         std::vector<int> wanted = order;
         std::erase(wanted, root);
         wanted.insert(wanted.begin(), root);
