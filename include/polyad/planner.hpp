@@ -26,6 +26,9 @@ struct Choice {
 /// What to build a chosen format with.
 [[nodiscard]] FormatOptions options_for(const Choice& choice, std::uint64_t rank);
 
+/// Formats are compared by what building them and so many sweeps take, as a CP-ALS does.
+inline constexpr int expected_sweeps = 20;
+
 /// What a format is expected to take for MTTKRPs in all modes in turn, without building it.
 struct FormatEstimate {
   std::string_view format;           ///< its name in the registry
@@ -39,15 +42,18 @@ struct FormatEstimate {
   bool fits = true;                  ///< into what is left of the context's memory, with the factors
   std::string why;                   ///< what the time is made of
   std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
+
+  /// Building it, and expected_sweeps.
+  [[nodiscard]] double run_seconds() const { return build_seconds + expected_sweeps * seconds; }
 };
 
 /// The estimate of one format.
 [[nodiscard]] FormatEstimate estimate_format(const CooTensor& x, std::string_view format, std::uint64_t rank,
                                              const Context& context = {});
 
-/// All formats that can be compared, those that fit first, the fastest first. Estimates come from passes over the
-/// nonzeros that count nothing exactly (about 1 ns a nonzero each) and from what rows cost on this machine, measured
-/// once and kept in Context::cache.
+/// All formats that can be compared, those that fit first, the fastest first (run_seconds). Estimates come from passes
+/// over the nonzeros that count nothing exactly (about 1 ns a nonzero each) and from what rows cost on this machine,
+/// measured once and kept in Context::cache.
 [[nodiscard]] std::vector<FormatEstimate> rank_formats(const CooTensor& x, std::uint64_t rank,
                                                        const Context& context = {});
 
@@ -55,12 +61,11 @@ struct FormatEstimate {
 inline constexpr double usual_size = 1.5;
 
 /// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else the
-/// fastest by estimate; either way one that has kernels of its own, fits the memory, is no larger than `most_size`
-/// times the coordinates (a few percent more: estimates) and, if the context is deterministic, promises the same bits.
-/// coo where nothing does. With devices: what tune_format found for them, else the first of hb-csf, b-csf, f-coo and
-/// coo that fits the host and stays on the devices, else the first that fits the host (most_size counts when it is
-/// below the usual). For a deterministic
-/// context the choice depends on neither the threads nor the cache.
+/// fastest by estimate (run_seconds); either way one that has kernels of its own, fits the memory, is no larger than
+/// `most_size` times the coordinates (a few percent more: estimates) and, if the context is deterministic, promises the
+/// same bits. coo where nothing does. With devices: what tune_format found for them, else the first of hb-csf, b-csf,
+/// f-coo and coo that fits the host and stays on the devices, else the first that fits the host (most_size counts when
+/// it is below the usual). For a deterministic context the choice depends on neither the threads nor the cache.
 [[nodiscard]] Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                    double most_size = usual_size);
 

@@ -102,6 +102,15 @@ struct SweepEstimate {
   return sum;
 }
 
+/// A loop over nonzeros sorted by mode n in the plainest form (formats/copies), with so many rows of the output: per
+/// row a branch that is not foreseen.
+[[nodiscard]] inline double sorted_copy_ns(const EstimateRequest& q, int n, double rows) {
+  double row = 0.5;
+  for (int m = 0; m < q.sample.order(); ++m)
+    if (m != n) row += q.reading(m);
+  return q.sample.nnz() * row + 4 * rows + stored_output_ns(q, n);
+}
+
 /// How often a row is used again soon where nonzeros follow a line through the tensor (ALTO, Morton order).
 [[nodiscard]] inline double reuse_along_line(const TensorSample& sample) {
   return std::cbrt(std::max(1.0, sample.nonzeros_per_block()));

@@ -124,7 +124,7 @@ std::vector<FormatEstimate> rank_formats(const CooTensor& x, std::uint64_t rank,
   const Estimator estimator(x, rank, context);
   std::vector<FormatEstimate> all;
   for (const FormatClass* format : format_classes()) all.push_back(estimator.of(*format));
-  std::ranges::stable_sort(all, {}, [](const FormatEstimate& f) { return std::pair(!f.fits, f.seconds); });
+  std::ranges::stable_sort(all, {}, [](const FormatEstimate& f) { return std::pair(!f.fits, f.run_seconds()); });
   return all;
 }
 
@@ -235,10 +235,11 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
     }
   }
   if (good.empty()) return {"coo", "nothing else fits the memory" + passed_over};
-  std::ranges::stable_sort(good, {}, &FormatEstimate::seconds);
+  std::ranges::stable_sort(good, {}, &FormatEstimate::run_seconds);
   std::string why = good[0].why;
   if (good.size() > 1)
-    why += fmt::format("; {:.1f} times as fast as {} by estimate", good[1].seconds / good[0].seconds, good[1].format);
+    why += fmt::format("; building it and {} sweeps take {:.1f} times as long with {} by estimate", expected_sweeps,
+                       good[1].run_seconds() / good[0].run_seconds(), good[1].format);
   return {good[0].format, why + passed_over, good[0].leaf_modes};
 }
 

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/row_cost.hpp"
 #include "polyad/error.hpp"
-#include "polyad/matrix.hpp"
 
 namespace polyad {
 
@@ -22,18 +20,19 @@ std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
   return rows;
 }
 
-double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost) {
-  const auto nnz = static_cast<double>(x.nnz());
-  const double row_bytes = static_cast<double>(padded_columns(rank) * bytes_of(x.precision()));
-  const double lines = std::max(1.0, row_bytes / 64);
+double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
+  const CooTensor& x = q.sample.tensor();
+  const RowCost& cost = q.cost;
+  const double nnz = q.sample.nnz();
+  const double row_bytes = q.row_bytes();
+  const double lines = q.lines();
   const double fibres = split.fibre_count;
   const auto table = static_cast<double>(leaf_rows(x, split.leaves));
   double rows_of_fibre = 0;  // reading one row of each mode of a fibre
   double rows = 0;
   for (const int m : split.fibres) {
-    const auto d = static_cast<double>(x.dims[static_cast<std::size_t>(m)]);
-    rows_of_fibre += cost.reading_among(d * row_bytes, lines);
-    rows += d;
+    rows_of_fibre += q.reading(m);
+    rows += q.sample.dim(m);
   }
   const double others = static_cast<double>(split.fibres.size()) - 1;
   // Per fibre: its rows but one, which is added to, and what a loop of its own costs.
@@ -41,13 +40,15 @@ double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, 
   const double gather = nnz * (cost.reading_among(table * row_bytes, lines) + 0.3) + fibres * per_fibre;
   const double from_products = fibres * (per_fibre + cost.streaming(row_bytes));
   const bool keep = worth_keeping(fibres, nnz);
-  const double scatter =
-      nnz * (0.3 + 1.3 * cost.adding_among(table * row_bytes, lines)) + fibres * (rows_of_fibre + 1.5);
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
   // The root's rows are stored; those of other modes and of leaves are private to threads, then summed.
-  const auto root = static_cast<double>(x.dims[static_cast<std::size_t>(split.fibres[0])]);
-  const double outputs = cost.streaming((root + 4 * (rows - root + table)) * row_bytes);
-  return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + others * (keep ? from_products : gather) + scatter +
+  const double root = q.sample.dim(split.fibres[0]);
+  const double outputs = cost.streaming((root + 4 * (rows - root)) * row_bytes);
+  // Every thread scatters to a table of its own.
+  const double leaves = split.leaf_copy ? sorted_copy_ns(q, split.leaves[0], std::min(nnz, table))
+                                        : nnz * (0.3 + 1.3 * cost.adding_among(q.threads * table * row_bytes, lines)) +
+                                              fibres * (rows_of_fibre + 1.5) + cost.streaming(4 * table * row_bytes);
+  return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + others * (keep ? from_products : gather) + leaves +
          tables + outputs;
 }
 
@@ -76,20 +77,23 @@ ModeSplit split_with_leaves(const CooTensor& x, const std::vector<int>& leaves) 
   return split;
 }
 
-ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, const RowCost& cost) {
+ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, bool leaf_copy) {
   const CooTensor& x = sample.tensor();
+  const RowCost cost;
+  const EstimateRequest q{sample, rank, cost};
   const int order = x.order();
   ModeSplit best;
   best.sweep_ns = std::numeric_limits<double>::infinity();
   // Many leaves first: their fibres have few modes, and tuples of more modes are at least as many.
-  for (int count = order - 1; count >= 1; --count)
+  for (int count = leaf_copy ? 1 : order - 1; count >= 1; --count)
     for (int first = 0; first < order; ++first) {
       ModeSplit split = split_at(x, first, count);
       if (leaf_rows(x, split.leaves) == 0) continue;
+      split.leaf_copy = leaf_copy;
       split.fibre_count = sample.at_least(split.fibres);
-      if (sweep_ns(x, split, rank, cost) >= best.sweep_ns) continue;
+      if (sweep_ns(q, split) >= best.sweep_ns) continue;
       split.fibre_count = sample.distinct(split.fibres);
-      split.sweep_ns = sweep_ns(x, split, rank, cost);
+      split.sweep_ns = sweep_ns(q, split);
       if (split.sweep_ns < best.sweep_ns) best = std::move(split);
     }
   return best;

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/row_cost.hpp"
-#include "core/tensor_sample.hpp"
+#include "core/estimate.hpp"
 
 namespace polyad {
 
@@ -16,6 +15,7 @@ struct ModeSplit {
   std::vector<int>
       leaves;  ///< one mode, or several short ones merged into one index, the first being its highest digit
   std::vector<int> fibres;  ///< the others, longest first; the first is the root
+  bool leaf_copy = false;   ///< the leaf, one mode, has a sorted copy of its own and needs no scatter
   double fibre_count = 0;   ///< distinct tuples of the fibres' modes, estimated
   double sweep_ns = 0;      ///< estimated time of MTTKRPs in all modes, in nanoseconds of one thread
 };
@@ -27,10 +27,12 @@ inline constexpr std::uint64_t most_merged_leaves = std::uint64_t{1} << 16U;
 [[nodiscard]] std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes);
 
 /// Nanoseconds of one thread for MTTKRPs in all modes in turn with this split.
-[[nodiscard]] double sweep_ns(const CooTensor& x, const ModeSplit& split, std::uint64_t rank, const RowCost& cost);
+[[nodiscard]] double sweep_ns(const EstimateRequest& q, const ModeSplit& split);
 
-/// The split whose sweep costs least, by what rows of tables of each size cost (core/row_cost.hpp).
-[[nodiscard]] ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, const RowCost& cost = {});
+/// The split whose sweep costs least, by what rows of tables of each size cost (core/row_cost.hpp) on the reference
+/// machine: what is built does not depend on measurements.
+/// \param leaf_copy one leaf mode, with a copy of its own
+[[nodiscard]] ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, bool leaf_copy);
 
 /// The split with these leaves; Error (usage) when they do not follow each other in the cycle or are too many. The
 /// numbers of fibres and nanoseconds are left out.

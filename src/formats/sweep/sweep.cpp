@@ -119,15 +119,17 @@ std::uint64_t Sweep::bytes() const {
   std::uint64_t sum =
       bytes_in(leaves) + bytes_in(values) + lengths.bytes() + first.bytes() + roots.bytes() + occupied.bytes();
   for (const IndexBuffer& b : ids) sum += bytes_in(b);
-  return sum;
+  return sum + (leaf_copy ? leaf_copy->bytes() : 0);
 }
 
-Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
+Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_copy, const Context& context) {
   Sweep s;
   s.tensor_shape = shape_of(x);
   s.serial = next_serial();
-  s.split = options.leaf_modes.empty() ? choose_split(TensorSample(x, context), options.rank)
+  s.split = options.leaf_modes.empty() ? choose_split(TensorSample(x, context), options.rank, leaf_copy)
                                        : split_with_leaves(x, options.leaf_modes);
+  if (leaf_copy && s.split.leaves.size() > 1) throw usage_error("sweep-two has one leaf mode");
+  s.split.leaf_copy = leaf_copy;
   std::vector<int> order = s.split.fibres;
   order.insert(order.end(), s.split.leaves.begin(), s.split.leaves.end());
   s.leaf_rows = polyad::leaf_rows(x, s.split.leaves);
@@ -177,6 +179,10 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, const Conte
     s.tensor_shape.index_width() == IndexWidth::u64 ? arrange.template operator()<std::uint64_t>(nonzeros)
                                                     : arrange.template operator()<std::uint32_t>(nonzeros);
   });
+  if (leaf_copy) {
+    radix::Scratch again;
+    s.leaf_copy = SortedCopy::from(SortedNonzeros(sorted, s.split.leaves[0], context, again), s.tensor_shape, context);
+  }
   return s;
 }
 
@@ -204,12 +210,20 @@ StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
             nnz * (leaf + static_cast<double>(bytes_of(x.precision()))) + modes * fibres * index +
             chunks * (sizeof(Sweep::Lengths) + sizeof(Sweep::Roots) + 8) + 8 +
             static_cast<double>(Sweep::padding) * (leaf + modes * index);
+  if (split.leaf_copy) {
+    const int mode = split.leaves[0];
+    const double most = std::min(nnz, static_cast<double>(rows));
+    p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 + 2 * most;
+    p.formula = "leaf/4*nnz + |H|*(F + index/4*nnz) + 2*S (an estimate)";
+    p.bytes += SortedCopy::predicted_bytes(x, mode, most);
+  }
   return p;
 }
 
+template <bool leaf_copy>
 StoragePrediction predict_sweep(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
                                 const Context& context) {
-  return storage_of(x, choose_split(TensorSample(x, context), options.rank));
+  return storage_of(x, choose_split(TensorSample(x, context), options.rank, leaf_copy));
 }
 
 /// "modes 3+4"
@@ -219,25 +233,27 @@ std::string listed(const std::vector<int>& modes) {
   return text;
 }
 
+template <bool leaf_copy>
 SweepEstimate estimate_sweep(const EstimateRequest& q) {
   // What is built is chosen by fixed costs, so that it does not depend on measurements.
-  const ModeSplit split = choose_split(q.sample, q.rank);
+  const ModeSplit split = choose_split(q.sample, q.rank, leaf_copy);
   const CooTensor& x = q.sample.tensor();
   const double fibres = stored_fibres(x, split);
   SweepEstimate e;
   // 64-bit indices are for the generic kernels.
-  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(x, split, q.rank, q.cost) : nonzero_loops_ns(q, 4, 1, true);
-  e.build_ns = 25 * q.sample.nnz();
+  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, 4, 1, true);
+  e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
   e.bytes = storage_of(x, split).bytes;
-  e.build_bytes = bytes_from_sorted(q, e.bytes);
+  e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());
   e.kept = keeps ? fibres * q.row_bytes() : 0;
   // Of merged leaves a table of products, and sums for each thread.
   if (split.leaves.size() > 1)
     e.kept += static_cast<double>(leaf_rows(x, split.leaves)) * q.row_bytes() * (1 + q.threads);
   e.leaf_modes = split.leaves;
-  e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}", listed(split.leaves),
-                      q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums per fibre kept" : "");
+  e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}{}", listed(split.leaves),
+                      q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums per fibre kept" : "",
+                      leaf_copy ? ", and a copy sorted by the leaves" : "");
   return e;
 }
 
@@ -250,9 +266,21 @@ const FormatClass sweep_format = {
      false,
      "all modes in turn: two passes over the nonzeros whatever the order; one small copy"},
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
-      return erased(sweep_format, options, Sweep::build(x, options, context));
+      return erased(sweep_format, options, Sweep::build(x, options, false, context));
     },
-    predict_sweep,
-    estimate_sweep};
+    predict_sweep<false>,
+    estimate_sweep<false>};
+
+extern const FormatClass sweep_two_format;
+const FormatClass sweep_two_format = {
+    {{"sweep-two", "sweep, and a narrow copy sorted by the mode of the leaves"},
+     "polyad's own, after the dimension trees of Kaya and Ucar, SIAM J. Sci. Comput. 2018",
+     false,
+     "all modes in turn, one of them long: nothing is added to rows out of reach of the caches"},
+    [](const CooTensor& x, const FormatOptions& options, const Context& context) {
+      return erased(sweep_two_format, options, Sweep::build(x, options, true, context));
+    },
+    predict_sweep<true>,
+    estimate_sweep<true>};
 
 }  // namespace polyad

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "core/format.hpp"
+#include "formats/copies/copies.hpp"
 #include "formats/sweep/split.hpp"
 
 namespace polyad {
@@ -37,17 +39,20 @@ struct Sweep {
 
   TensorShape tensor_shape;
   ModeSplit split;
-  std::uint64_t serial = 0;       ///< different for every one that was built in this process
-  std::uint64_t leaf_rows = 0;    ///< rows of a table indexed by leaves
-  LeafBuffer leaves;              ///< [nnz + padding]
-  ValueBuffer values;             ///< [nnz]
-  std::vector<IndexBuffer> ids;   ///< [mode of split.fibres][fibres + padding]
-  Buffer<Lengths> lengths;        ///< [chunks]
-  Buffer<std::uint64_t> first;    ///< [chunks + 1] the first fibre of each
-  Buffer<std::uint8_t> occupied;  ///< [leaf_rows] of merged leaves: 1 where there is a nonzero; else empty
-  Buffer<Roots> roots;            ///< [chunks]
+  std::uint64_t serial = 0;             ///< different for every one that was built in this process
+  std::uint64_t leaf_rows = 0;          ///< rows of a table indexed by leaves
+  LeafBuffer leaves;                    ///< [nnz + padding]
+  ValueBuffer values;                   ///< [nnz]
+  std::vector<IndexBuffer> ids;         ///< [mode of split.fibres][fibres + padding]
+  Buffer<Lengths> lengths;              ///< [chunks]
+  Buffer<std::uint64_t> first;          ///< [chunks + 1] the first fibre of each
+  Buffer<std::uint8_t> occupied;        ///< [leaf_rows] of merged leaves: 1 where there is a nonzero; else empty
+  Buffer<Roots> roots;                  ///< [chunks]
+  std::optional<SortedCopy> leaf_copy;  ///< of sweep-two: the nonzeros once more, sorted by the leaf mode
 
-  [[nodiscard]] static Sweep build(const CooTensor& x, const FormatOptions& options, const Context& context);
+  /// \param leaf_copy one leaf mode, with a copy of its own
+  [[nodiscard]] static Sweep build(const CooTensor& x, const FormatOptions& options, bool leaf_copy,
+                                   const Context& context);
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
   [[nodiscard]] std::uint64_t bytes() const;

@@ -55,19 +55,6 @@ struct FibreRows {
   }
 };
 
-/// Whole cache lines that nobody reads soon need not be read before they are written.
-template <class T, int C>
-HWY_INLINE void store_past_cache(const Cols<T, C>& row, T* HWY_RESTRICT to, bool aligned) {
-  if constexpr (C * sizeof(T) % 64 == 0) {
-    if (aligned) {
-      const typename Cols<T, C>::D d;
-      for (int i = 0; i < Cols<T, C>::vectors; ++i) hn::Stream(row.v[i], d, to + i * Cols<T, C>::lanes);
-      return;
-    }
-  }
-  row.store(to);
-}
-
 /// sums(leaf) += x * row, in halves: see Cols::add_to.
 template <class T, int C>
 HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to) {

@@ -82,6 +82,19 @@ struct Cols {
   }
 };
 
+/// Stores columns; whole cache lines that nobody reads soon need not be read before they are written.
+template <class T, int C>
+HWY_INLINE void store_past_cache(const Cols<T, C>& row, T* HWY_RESTRICT to, bool past_cache) {
+  if constexpr (C * sizeof(T) % 64 == 0) {
+    if (past_cache) {
+      const typename Cols<T, C>::D d;
+      for (int i = 0; i < Cols<T, C>::vectors; ++i) hn::Stream(row.v[i], d, to + i * Cols<T, C>::lanes);
+      return;
+    }
+  }
+  row.store(to);
+}
+
 /// Requests the cache lines of C columns.
 template <class T, int C>
 HWY_INLINE void prefetch_row(const T* p) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /// \file MTTKRP on the fibres of formats/sweep. In a sweep over the modes the nonzeros are read twice: once to gather
 /// (the first mode of the fibres; the others follow from the products kept) and once to scatter (the leaves; merged
-/// ones follow from their sums). What is kept is valid as long as the caller says so (Workspace::keep_products).
+/// ones follow from their sums); sweep-two sums the rows of its leaf mode from a copy sorted by it. What is kept is
+/// valid as long as the caller says so (Workspace::keep_products).
 #include "formats/sweep/sweep.hpp"
 
 #include "kernels/mttkrp/fibre_loop.hpp"
 #include "kernels/mttkrp/nonzero_loop.hpp"
 #include "kernels/mttkrp/owner.hpp"
+#include "kernels/mttkrp/row_loop.hpp"
 
 namespace polyad {
 
@@ -130,6 +132,7 @@ class SweepRun {
   }
 
   void to_leaves(int position) {
+    if (s_.leaf_copy) return sum_rows(r_, *s_.leaf_copy);
     const int threads = team();
     if (!merged()) {
       if (!SharedOutput<T>::affordable(r_, threads, r_.nnz())) return add_by_owner(r_);
@@ -224,11 +227,11 @@ const MttkrpKernel mttkrp_sweep_two_pass = {
     {{"mttkrp/sweep/two-pass",
       "sums per fibre serve all its modes, sums per leaf all of theirs; private outputs, or every thread its own rows"},
      "mttkrp",
-     "sweep",
+     "sweep,sweep-two",
      false},
     [](const MttkrpQuestion& q) {
       const auto* s = get_if<Sweep>(q.tensor);
-      if (s == nullptr) return cannot("it works on sweep");
+      if (s == nullptr) return cannot("it works on sweep and sweep-two");
       if (s->ids[0].index() != 0 || s->leaves.index() == 2) return cannot("it reads 32-bit indices");
       return can(row_cost(q) / 2, s->fibre_position(q.mode) ? "one sum per fibre serves all modes of the fibres"
                                                             : "one product per fibre serves all its leaves");

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/// \file Nonzeros sorted by one mode, with indices as narrow as they fit: the plainest form that a thread can sum rows
+/// from. README.md beside it has the layout.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "core/format.hpp"
+#include "core/sorted_nonzeros.hpp"
+#include "formats/offsets.hpp"
+
+namespace polyad {
+
+/// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.
+struct SortedCopy {
+  /// Nonzeros of a chunk, but for the last: what a thread takes at a time.
+  static constexpr std::uint64_t chunk_nonzeros = std::uint64_t{1} << 14U;
+  /// Elements behind the last one that loops may look at, ahead of what they do.
+  static constexpr std::size_t padding = 64;
+
+  using NarrowBuffer = std::variant<Buffer<std::uint16_t>, Buffer<std::uint32_t>, Buffer<std::uint64_t>>;
+
+  TensorShape tensor_shape;
+  int mode = 0;                       ///< the output mode
+  std::vector<NarrowBuffer> indices;  ///< [order][nnz + padding], all of one type; that of the output mode is empty
+  ValueBuffer values;                 ///< [nnz]
+  IndexBuffer rows;                   ///< the output indices that occur, ascending
+  Offsets begin;                      ///< [rows + 1] the first nonzero of each
+
+  [[nodiscard]] static SortedCopy build(const CooTensor& x, const FormatOptions& options, const Context& context);
+  /// From nonzeros whose first level is the output mode.
+  [[nodiscard]] static SortedCopy from(const SortedNonzeros& sorted, const TensorShape& shape, const Context& context);
+
+  /// Bytes of an index: of the narrowest type that holds those of all modes but one.
+  [[nodiscard]] static std::uint64_t index_bytes(const std::vector<std::uint64_t>& dims, int mode);
+  /// Bytes of a copy with so many output rows.
+  [[nodiscard]] static double predicted_bytes(const CooTensor& x, int mode, double rows);
+
+  [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::uint64_t chunks() const { return (tensor_shape.nnz + chunk_nonzeros - 1) / chunk_nonzeros; }
+
+  template <class Index, class Value>
+  void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
+    block.index_stride = 1;
+    block.values = typed<Value>(values) + first;
+    for (int m = 0; m < tensor_shape.order(); ++m) {
+      if (m == mode) continue;
+      std::visit(
+          [&]<class Stored>(const Buffer<Stored>& stored) {
+            if constexpr (std::is_same_v<Stored, Index>) {
+              block.indices[static_cast<std::size_t>(m)] = stored.data() + first;
+            } else {
+              Index* out = block.index_room(m);
+              for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Index>(stored[first + k]);
+            }
+          },
+          indices[static_cast<std::size_t>(m)]);
+    }
+    if (count == 0) return;
+    Index* out = block.index_room(mode);
+    std::uint64_t row = begin.group_of(first);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (first + k == begin[row + 1]) ++row;
+      out[k] = typed<Index>(rows)[row];
+    }
+  }
+};
+
+}  // namespace polyad
