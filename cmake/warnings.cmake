@@ -6,6 +6,6 @@ function(polyad_warnings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # False alarms of g++ 12 in std::string and std::vector at -O3.
     target_compile_options(${target} PRIVATE -Wno-null-dereference -Wno-restrict -Wno-stringop-overflow
-                                             -Wno-array-bounds -Wno-maybe-uninitialized)
+                                             -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized)
   endif()
 endfunction()

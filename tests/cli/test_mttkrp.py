@@ -84,7 +84,7 @@ def npz_model(factors, weights, kind="<f8", fortran=False, deflate=False):
 
 
 def numbers():
-    """Every format and every kernel of the registry on small tensors of order 2 to 5, in both precisions."""
+    """Every format on small tensors of order 2 to 5 in both precisions, and every kernel by its name at order 3."""
     for dims, rank in (((7, 5), 3), ((6, 9, 4), 5), ((5, 3, 8, 6), 17), ((3, 4, 2, 5, 6), 2)):
         rows, factors = make_tensor(dims, 60), make_model(dims, rank)
         name = f"order{len(dims)}"
@@ -93,7 +93,7 @@ def numbers():
         for mode in range(len(dims)):
             want = expected(dims, rows, factors, mode)
             for format in FORMATS:
-                own = [k["name"] for k in KERNELS if format in k["formats"] or "any" in k["formats"]]
+                own = [k["name"] for k in KERNELS if len(dims) == 3 and (format in k["formats"] or "any" in k["formats"])]
                 for precision, kernels in (("f64", ["", *own]), ("f32", [""])):
                     for kernel in kernels:
                         label = f"{name} mode {mode + 1} {format} {kernel} {precision}"

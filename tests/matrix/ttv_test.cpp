@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <polyad/polyad.hpp>
+#include <span>
 
 #include "matrix/cases.hpp"
 #include "matrix/registered.hpp"
@@ -33,6 +34,23 @@ Context threads_of(int threads) {
   Context context;
   context.threads = threads;
   return context;
+}
+
+struct Built {
+  Context context;
+  Tensor tensor;
+};
+
+/// The tensor in a format, built with each number of threads; none where the format cannot hold it.
+std::vector<Built> built_with(const CooTensor& x, std::string_view format, std::span<const int> counts,
+                              bool deterministic = false) {
+  std::vector<Built> all;
+  for (const int threads : counts) {
+    Context context = threads_of(threads);
+    context.deterministic = deterministic;
+    if (std::optional<Tensor> t = registered::built(x, format, context)) all.push_back({context, std::move(*t)});
+  }
+  return all;
 }
 
 std::vector<double> whole_numbers(std::uint64_t n, std::uint64_t seed) {
@@ -70,10 +88,12 @@ TEST_P(TtvBattery, TtvIsExact) {
   for (const cases::Case& c : cases::all())
     for (const Precision precision : {Precision::f32, Precision::f64}) {
       const CooTensor x = cases::make(c, precision);
+      std::vector<std::vector<double>> vectors;
       std::vector<Sums> expected;
-      for (int mode = 0; mode < x.order(); ++mode)
-        expected.push_back(oracle::ttv(
-            x, whole_numbers(x.dims[static_cast<std::size_t>(mode)], static_cast<std::uint64_t>(mode)), mode));
+      for (int mode = 0; mode < x.order(); ++mode) {
+        vectors.push_back(whole_numbers(x.dims[static_cast<std::size_t>(mode)], static_cast<std::uint64_t>(mode)));
+        expected.push_back(oracle::ttv(x, vectors.back(), mode));
+      }
       for (const int threads : thread_counts) {
         const Context context = threads_of(threads);
         const std::optional<Tensor> t = registered::built(x, GetParam(), context);
@@ -83,12 +103,10 @@ TEST_P(TtvBattery, TtvIsExact) {
             if (kernel.operation != "ttv") continue;
             SCOPED_TRACE(fmt::format("{}, {}, {}, mode {}, {} threads", kernel.name, c.name, name_of(precision),
                                      mode + 1, threads));
-            const std::vector<double> vector =
-                whole_numbers(x.dims[static_cast<std::size_t>(mode)], static_cast<std::uint64_t>(mode));
             KernelChoice choice;
             std::optional<CooTensor> y;
             try {
-              y = ttv(*t, mode, vector, context, kernel.name, &choice);
+              y = ttv(*t, mode, vectors[static_cast<std::size_t>(mode)], context, kernel.name, &choice);
             } catch (const Error& e) {
               EXPECT_EQ(e.kind(), ErrorKind::usage) << e.what();
               continue;
@@ -132,20 +150,18 @@ TEST_P(TtvBattery, DeterministicKernelsGiveTheSameBits) {
     CooTensor x = cases::make(c, Precision::f64);
     cases::Dice dice(5);
     for (std::uint64_t k = 0; k < x.nnz(); ++k) std::get<Buffer<double>>(x.values)[k] *= 0.1 + dice.unit();
+    // Deterministic: the order of nonzeros in a format may depend on the threads without it.
+    const std::vector<Built> tensors = built_with(x, GetParam(), std::array{1, 2, 7}, true);
     for (int mode = 0; mode < x.order(); ++mode) {
       std::vector<double> vector(x.dims[static_cast<std::size_t>(mode)]);
       for (double& v : vector) v = dice.unit() - 0.3;
       for (const KernelEntry& kernel : kernels()) {
         if (kernel.operation != "ttv" || !kernel.deterministic) continue;
         std::optional<CooTensor> first;
-        for (const int threads : {1, 2, 7}) {
-          Context context = threads_of(threads);
-          context.deterministic = true;  // the order of nonzeros in a format may depend on the threads without it
-          const std::optional<Tensor> t = registered::built(x, GetParam(), context);
-          if (!t) break;
+        for (const auto& [context, t] : tensors) {
           std::optional<CooTensor> y;
           try {
-            y = ttv(*t, mode, vector, context, kernel.name);
+            y = ttv(t, mode, vector, context, kernel.name);
           } catch (const Error&) {
             break;
           }
@@ -168,6 +184,7 @@ TEST_P(TtvBattery, TtmIsExact) {
   for (const cases::Case& c : cases::all())
     for (const Precision precision : {Precision::f32, Precision::f64}) {
       const CooTensor x = cases::make(c, precision);
+      const std::vector<Built> tensors = built_with(x, GetParam(), threads_of_ttm);
       for (int mode = 0; mode < x.order(); ++mode) {
         const std::uint64_t dim = x.dims[static_cast<std::size_t>(mode)];
         if (dim > 100000) continue;
@@ -177,13 +194,10 @@ TEST_P(TtvBattery, TtmIsExact) {
           Matrix matrix(rows, dim);
           matrix.values = dense.values;
           const auto expected = oracle::ttm(x, dense, mode);
-          for (const int threads : threads_of_ttm) {
+          for (const auto& [context, t] : tensors) {
             SCOPED_TRACE(fmt::format("{}, {}, mode {}, {} rows, {} threads", c.name, name_of(precision), mode + 1, rows,
-                                     threads));
-            const Context context = threads_of(threads);
-            const std::optional<Tensor> t = registered::built(x, GetParam(), context);
-            if (!t) continue;
-            const SemiSparseTensor y = ttm(*t, mode, matrix, context);
+                                     context.threads));
+            const SemiSparseTensor y = ttm(t, mode, matrix, context);
             EXPECT_EQ(y.dense_mode, mode);
             ASSERT_EQ(y.fibres.nnz(), expected.size());
             ASSERT_EQ(y.rows.rows(), expected.size());
@@ -216,6 +230,7 @@ TEST_P(TtvBattery, InnerProductAndNormAreExact) {
       if (x.dims[0] > 100000) continue;  // the factors would take longer than all the rest
       double squares = 0;
       for (std::uint64_t k = 0; k < x.nnz(); ++k) squares += x.value(k) * x.value(k);
+      const std::vector<Built> tensors = built_with(x, GetParam(), thread_counts);
       for (const std::uint64_t rank : ranks) {
         CpModel model;
         model.weights = whole_numbers(rank, rank);
@@ -227,12 +242,9 @@ TEST_P(TtvBattery, InnerProductAndNormAreExact) {
           a.values = f.values;
         }
         const double expected = oracle::innerprod(x, model.weights, dense);
-        for (const int threads : thread_counts) {
-          const Context context = threads_of(threads);
-          const std::optional<Tensor> t = registered::built(x, GetParam(), context);
-          if (!t) break;
-          EXPECT_EQ(innerprod(*t, model, context), expected) << c.name << ", rank " << rank << ", " << threads;
-          EXPECT_EQ(norm(*t, context), std::sqrt(squares)) << c.name << ", " << threads;
+        for (const auto& [context, t] : tensors) {
+          EXPECT_EQ(innerprod(t, model, context), expected) << c.name << ", rank " << rank << ", " << context.threads;
+          EXPECT_EQ(norm(t, context), std::sqrt(squares)) << c.name << ", " << context.threads;
           ++ran;
         }
       }

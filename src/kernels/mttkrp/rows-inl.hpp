@@ -127,11 +127,12 @@ HWY_INLINE void add_row(const Sink<T>& sink, std::uint64_t row, std::uint64_t co
   }
 }
 
-/// Calls f.template run<C>(column) for blocks of 32, 16, 8 and 4 columns that cover a row.
+/// Calls f.template run<C>(column) for blocks of 32, 16, 8 and 4 columns that cover a row. Without vectors no more than
+/// 8 numbers stay in registers, and larger blocks are what takes longest to compile (half of tree_loop.cpp).
 template <class F>
 HWY_INLINE void for_column_blocks(std::uint64_t stride, const F& f) {
   std::uint64_t column = 0;
-#if POLYAD_FEW_INSTANCES
+#if POLYAD_FEW_INSTANCES || HWY_TARGET == HWY_SCALAR
   for (; column + 8 <= stride; column += 8) f.template run<8>(column);
 #else
   for (; column + 32 <= stride; column += 32) f.template run<32>(column);

@@ -347,18 +347,21 @@ TEST(SortedNonzeros, AreSortedOnceMoreByAnotherRoot) {
   for (const SortCase& c : sort_cases()) {
     const std::vector<oracle::Nonzero> all = numbered(c.shape, ++seed);
     const std::vector<int> order = random_order(c.shape.dims.size(), seed);
+    std::vector<std::pair<int, std::vector<oracle::Nonzero>>> roots;  // and what is expected
+    for (const int root : {order[order.size() / 2], order.back()}) {
+      std::vector<int> wanted = order;
+      std::erase(wanted, root);
+      wanted.insert(wanted.begin(), root);
+      roots.emplace_back(root, oracle::sorted(all, wanted));
+    }
     for (const bool sorted_before : {false, true}) {
       const CooTensor x = oracle::tensor(c.shape.dims, sorted_before ? oracle::sorted(all, order) : all,
                                          seed % 2 == 0 ? Precision::f32 : Precision::f64);
       radix::Scratch scratch;
       radix::Scratch other_scratch;
       const SortedNonzeros first(x, order, order.size(), with_threads(3), scratch);
-      for (const int root : {order[order.size() / 2], order.back()}) {
-        std::vector<int> wanted = order;
-        std::erase(wanted, root);
-        wanted.insert(wanted.begin(), root);
-        expect_sorted(SortedNonzeros(first, root, with_threads(2), other_scratch), oracle::sorted(all, wanted), c.name);
-      }
+      for (const auto& [root, expected] : roots)
+        expect_sorted(SortedNonzeros(first, root, with_threads(2), other_scratch), expected, c.name);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -104,10 +105,15 @@ TEST(Generate, KeepsItsPromises) {
 }
 
 TEST(Generate, SameForEveryNumberOfThreads) {
+#ifdef POLYAD_SANITIZED
+  constexpr std::array thread_counts = {7};
+#else
+  constexpr std::array thread_counts = {2, 3, 7};
+#endif
   for (const GenerateOptions& o : cases()) {
     SCOPED_TRACE(testing::PrintToString(o.dims));
     const CooTensor one = generate(o, with(1));
-    for (const int threads : {2, 3, 7}) EXPECT_TRUE(same_nonzeros(one, generate(o, with(threads)))) << threads;
+    for (const int threads : thread_counts) EXPECT_TRUE(same_nonzeros(one, generate(o, with(threads)))) << threads;
   }
 }
 

@@ -90,12 +90,17 @@ TEST_F(PtnDamage, EveryTruncationIsRefused) {
 
 TEST_F(PtnDamage, EveryFlippedByteIsRefused) {
   context_.threads = 1;  // tens of thousands of tiny files
+#ifdef POLYAD_SANITIZED
+  constexpr std::size_t step = 3;
+#else
+  constexpr std::size_t step = 1;
+#endif
   for (const bool compact : {false, true}) {
     const std::string file = save(small(), "x.ptn", {.dialect = {}, .index_base = {}, .compact = compact});
     const std::string good = bytes_of_file(file);
     const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
     ASSERT_GE(fd, 0);
-    for (std::size_t i = 0; i < good.size(); ++i) {
+    for (std::size_t i = 0; i < good.size(); i += step) {
       const char bad = static_cast<char>(good[i] ^ (1 << (i % 8)));
       ASSERT_EQ(pwrite(fd, &bad, 1, static_cast<off_t>(i)), 1);
       ASSERT_NE(refusal(file), "") << i;

@@ -44,7 +44,7 @@ Context cancelled_after(int n, int threads) {
 
 TEST(Checkpoint, AnInterruptedRunContinuesToTheSameBits) {
   const CooTensor x = [] {
-    CooTensor made = random_tensor({40, 30, 20}, 2000, 3);
+    CooTensor made = random_tensor({40, 30, 20}, 900, 3);
     merge_duplicates(made);
     return made;
   }();
