@@ -13,8 +13,8 @@
 
 namespace polyad::test {
 
-/// Writes all of a device memory whenever a part of it is written: Oclgrind 21.10 forgets which bytes were written
-/// before (its plugin for uninitialised values begins a new record with every write).
+/// Writes all of a device memory whenever a part of it is written or cleared: Oclgrind 21.10 forgets which bytes were
+/// written before (its plugin for uninitialised values begins a new record with every write).
 class WholeWrites final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -35,6 +35,10 @@ class WholeWrites final : public ForwardingDevice {
       finish();  // an earlier copy from here
       std::memcpy(all.data() + to.offset, from.data(), from.size());
       return ForwardingQueue::write({to.memory, 0}, all, after, label);
+    }
+    gpu::Event clear(const gpu::View& to, std::uint64_t bytes, std::span<const gpu::Event> after) override {
+      const std::vector<std::byte> zeros(bytes);
+      return write(to, zeros, after, "clear");
     }
 
    private:
