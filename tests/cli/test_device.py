@@ -134,9 +134,9 @@ def checkpoints():
 
 def mistakes():
     for args, says in ((["--dense", "device"], "processor"), (["--dense", "gpu", *DEVICE], "auto, host or device"),
-                       (["--dense", "device", "--device", "opencl:0,opencl:0"], "several devices"),
+                       (["--dense", "device", "--device", "opencl:0,opencl:1"], "several devices"),
                        (["--format", "alto", *DEVICE], "no kernel of the devices")):
-        r = run("cpd", KJV, *args, "--quiet", **ROOM)
+        r = run("cpd", KJV, *args, "--quiet", env={"POCL_DEVICES": "pthread pthread"}, **ROOM)
         why = is_sentence(r, code=2) or ("" if says in r.err else f"expected {says!r} in {r.err!r}")
         check(not why, f"cpd {' '.join(args)}", why)
 

@@ -41,9 +41,12 @@ def with_opencl():
               and isinstance(d["f64"], bool) and d["compute_units"] > 0, f"{d['name']} has facts", d)
     r = run("list", "devices", **ROOM)
     check(r.code == 0 and not r.err and "f32" in r.out and "compute units" in r.out, "people see them too", r)
-    for name in ("gpu", "opencl", "opencl:0", "opencl:0,opencl:0"):
+    for name in ("gpu", "opencl", "opencl:0"):
         r = run("info", "x.tns", "--device", name, "--device-memory", "64M", "--quiet", **ROOM)
         check(r.code == 0 and not r.err, f"--device {name}", r)
+    for names in ("opencl:0,opencl:0", "gpu,gpu"):
+        r = run("info", "x.tns", "--device", names, **ROOM)
+        check(not is_sentence(r, code=2) and "is named twice" in r.err, f"--device {names}", r)
     r = run("info", "x.tns", "--device", f"opencl:{len(devices)}", **ROOM)
     check(not is_sentence(r, code=2) and "there are cpu, opencl:0" in r.err, "one too many is a sentence with what there is", r)
     timeline()

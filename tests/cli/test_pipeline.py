@@ -37,8 +37,8 @@ def pipeline():
             "--modes", 1, "--timeline", "t.svg", "--json", "p.json", **ROOM)
     if not check(r.code == 0 and "Tp model" in r.out, "mttkrp with a timeline", r):
         return
-    both = run("bench", "x.ptn", "--device", "opencl:0,opencl:0", "--device-memory", "2M", "--pipeline", "--formats", "coo,stream",
-               "--rank", 8, "--modes", 3, "--timeline", "two.svg", "--json", "-", **ROOM)
+    both = run("bench", "x.ptn", "--device", "opencl:0,opencl:1", "--device-memory", "2M", "--pipeline", "--formats", "coo,stream",
+               "--rank", 8, "--modes", 3, "--timeline", "two.svg", "--json", "-", env={"POCL_DEVICES": "pthread pthread"}, **ROOM)
     if check(both.code == 0, "mttkrp on two devices, and from the file", both):
         for row in both.json["pipeline"]:
             numbers(row, f"two devices, {row['format']}")

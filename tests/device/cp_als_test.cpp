@@ -367,7 +367,8 @@ TEST(DeviceRows, AreSolved) {
   check_dense_rows<float>(shared_context(), 3, 300);
 }
 
-TEST(DeviceRows, AreSolvedThroughThePlainDoor) {
+TEST(PlainDoorRows, AreSolved) {
+  static_cast<void>(plain::launched());
   for (const std::uint32_t group : {1, 16}) {
     plain::Options options;
     options.largest_group = group;
@@ -376,9 +377,11 @@ TEST(DeviceRows, AreSolvedThroughThePlainDoor) {
     for (const std::uint64_t rank : {1, 5, 17}) check_dense_rows<float>(context, 301, rank);
     check_dense_rows<double>(context, group == 1 ? 301 : 5003, 3);
   }
+  const std::set<std::string> ran = plain::launched();
+  for (const std::string& kernel : plain::kernels_of("solve_rows")) EXPECT_TRUE(ran.contains(kernel)) << kernel;
 }
 
-TEST(DeviceRows, CpAlsThroughThePlainDoor) {
+TEST(PlainDoorRows, CpAls) {
   Context context = processor();
   context.devices = {plain::make_device()};
   EXPECT_EQ(expect_equal_fits(tensor_of("order 3", Precision::f64), "f-coo", options_of(3, "", 3), context,

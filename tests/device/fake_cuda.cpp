@@ -240,9 +240,11 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   *bytes = number_of("FAKE_CUDA_MEMORY", 1U << 28U);
   return success;
 }
-int cuDeviceGetAttribute(int* value, int what, int) {
+int cuDeviceGetAttribute(int* value, int what, int device) {
   const auto architecture = static_cast<int>(number_of("FAKE_CUDA_ARCHITECTURE", 90));
   *value = what == 16 ? 8 : what == 75 ? architecture / 10 : what == 76 ? architecture % 10 : 0;
+  const auto bus = static_cast<int>(number_of("FAKE_CUDA_BUS", 0));
+  if (what == 33 && bus != 0) *value = bus + device;
   return success;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {

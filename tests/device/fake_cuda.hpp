@@ -2,7 +2,8 @@
 /// \file What tests can ask the test double of NVIDIA's driver (fake_cuda.cpp), besides being a driver.
 ///
 /// Environment: FAKE_CUDA_SEED (delays), FAKE_CUDA_DEVICES, FAKE_CUDA_MEMORY (bytes of all), FAKE_CUDA_ARCHITECTURE
-/// (90: sm_90), FAKE_CUDA_INIT (1: no driver that starts), FAKE_CUDA_DRIVER and FAKE_NVRTC (versions, 12040: 12.4).
+/// (90: sm_90), FAKE_CUDA_BUS (of the first device; 0: not told), FAKE_CUDA_INIT (1: no driver that starts),
+/// FAKE_CUDA_DRIVER and FAKE_NVRTC (versions, 12040: 12.4).
 #pragma once
 
 #include <cstdint>

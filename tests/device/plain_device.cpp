@@ -5,9 +5,12 @@
 
 #include <chrono>
 #include <cstring>
+#include <regex>
 #include <thread>
+#include <utility>
 
 #include "backends/gpu/memory_count.hpp"
+#include "backends/gpu/program.hpp"
 #include "device/plain_item.hpp"
 #include "polyad/error.hpp"
 
@@ -63,11 +66,15 @@ class PlainEvent final : public gpu::EventBody {
 
 class PlainKernel final : public gpu::Kernel {
  public:
-  PlainKernel(Function f, const Numbers& n) : function(f), numbers(n) {}
+  PlainKernel(std::string_view of_name, Function f, const Numbers& n) : name(of_name), function(f), numbers(n) {}
 
+  std::string name;
   Function function;
   Numbers numbers;
 };
+
+std::mutex launches_mutex;
+std::set<std::string> launches;
 
 class PlainQueue final : public gpu::Queue {
  public:
@@ -93,7 +100,12 @@ class PlainQueue final : public gpu::Queue {
   }
   gpu::Event launch(gpu::Kernel& kernel, const gpu::Grid& grid, std::span<const gpu::Argument> arguments,
                     std::span<const gpu::Event>, std::string_view) override {
-    return timed([&] { run(dynamic_cast<PlainKernel&>(kernel), grid, arguments); });
+    const auto& mine = dynamic_cast<PlainKernel&>(kernel);
+    {
+      const std::scoped_lock lock(launches_mutex);
+      launches.insert(mine.name);
+    }
+    return timed([&] { run(mine, grid, arguments); });
   }
   void flush() override {}
   void finish() override {}
@@ -179,7 +191,7 @@ class PlainDevice final : public gpu::Device {
     }
     const Function found = bits == 32 ? f32::find(std::string(function)) : f64::find(std::string(function));
     if (found == nullptr) throw usage_error(fmt::format("the C++ door has no kernel {}", function));
-    return std::make_shared<PlainKernel>(found, n);
+    return std::make_shared<PlainKernel>(function, found, n);
   }
 
  private:
@@ -190,5 +202,21 @@ class PlainDevice final : public gpu::Device {
 }  // namespace
 
 gpu::DevicePtr make_device(const Options& options) { return std::make_shared<PlainDevice>(options); }
+
+std::set<std::string> launched() {
+  const std::scoped_lock lock(launches_mutex);
+  return std::exchange(launches, {});
+}
+
+std::set<std::string> kernels_of(std::string_view texts) {
+  static const std::regex kernel("PD_KERNEL void (\\w+)\\(");
+  std::set<std::string> names;
+  for (const gpu::Text& t : gpu::texts()) {
+    if (!t.name.starts_with(texts)) continue;
+    const std::string text(*t.text);
+    for (std::sregex_iterator k(text.begin(), text.end(), kernel), end; k != end; ++k) names.insert((*k)[1]);
+  }
+  return names;
+}
 
 }  // namespace polyad::plain

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "backends/gpu/device.hpp"
 
@@ -17,5 +20,10 @@ struct Options {
 };
 
 [[nodiscard]] gpu::DevicePtr make_device(const Options& options = {});
+
+/// The kernels that any such device has run since the last call.
+[[nodiscard]] std::set<std::string> launched();
+/// The kernels of the texts of src/device whose names begin so.
+[[nodiscard]] std::set<std::string> kernels_of(std::string_view texts);
 
 }  // namespace polyad::plain

@@ -18,8 +18,18 @@ Context plain_context(const plain::Options& options = {}) {
   return context;
 }
 
+/// The tests of this door are the only ones that sanitizers see; between them they run every kernel of every text.
+TEST(PlainDoor, NoTextIsLeftOut) {
+  std::set<std::string> here;
+  for (const char* texts : {"mttkrp_", "add_seams", "ttv_", "solve_rows"})
+    for (const std::string& k : plain::kernels_of(texts)) EXPECT_TRUE(here.insert(k).second) << k;
+  EXPECT_EQ(here, plain::kernels_of(""));
+  EXPECT_GE(here.size(), 17U);
+}
+
 TEST(PlainDoor, EveryKernelIsExact) {
   Count count;
+  static_cast<void>(plain::launched());
 #ifdef POLYAD_SANITIZED  // a thread per work-item takes long there
   const std::vector<const char*> names = {"empty",           "one nonzero", "order 3",
                                           "one giant slice", "duplicates",  "order 5"};
@@ -36,17 +46,20 @@ TEST(PlainDoor, EveryKernelIsExact) {
     if (HasFailure()) return;
   }
   EXPECT_EQ(count.kernels.size(), device_cases::device_mttkrps().size());
-  fmt::print("{} MTTKRPs through the C++ door\n", count.runs);
+  EXPECT_EQ(plain::launched(), plain::kernels_of("mttkrp_"));
+  fmt::print("{} MTTKRPs of {} kernels through the C++ door\n", count.runs, count.kernels.size());
 }
 
 TEST(PlainDoor, DeterministicVariantsAreExact) {
   Count count;
   Context context = plain_context();
   context.deterministic = true;
+  static_cast<void>(plain::launched());
   for (const char* name : {"matrix", "order 3", "one giant slice", "power law", "order 4"}) {
     SCOPED_TRACE(name);
     device_cases::run_all<float>(cases::make(device_cases::named(name), Precision::f32), 8, context, count);
   }
+  EXPECT_TRUE(plain::launched().contains("add_seams"));
   EXPECT_GT(count.runs, 20);
 }
 

@@ -108,7 +108,7 @@ class Nvrtc:
 
 def find_library(folder):
     """A libnvrtc of the system or of the wheel; None when there is none and the wheel cannot be had."""
-    for pattern in ("/usr/lib/x86_64-linux-gnu/libnvrtc.so.1[2-9]*", "/usr/local/cuda*/lib64/libnvrtc.so.1[2-9]*"):
+    for pattern in ("/usr/lib/x86_64-linux-gnu/libnvrtc.so.1[2-9]*", "/usr/local/cuda*/lib*/libnvrtc.so.1[2-9]*"):
         for found in sorted(glob.glob(pattern), reverse=True):
             return found
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "nvidia-cuda-nvrtc==13.0.88"]

@@ -56,7 +56,8 @@ def check_planted(fault, test="Seams"):
 def main():
     checks = [(f"no report of {what}", lambda test=test, what=what: check_no_report(test, what))
               for test, what in (("EveryKernel", "MTTKRPs"), ("EveryTtv", "TTVs"), ("DenseRows", "decompositions"))]
-    checks.append(("nothing uninitialised", lambda: check_no_report("Uninitialised", "MTTKRPs", "--uninitialized")))
+    checks += [(f"{what}: nothing uninitialised", lambda test=test, what=what: check_no_report(test, what, "--uninitialized"))
+               for test, what in (("Uninitialised", "MTTKRPs"), ("UninitialisedTtv", "TTVs"), ("UninitialisedRows", "decompositions"))]
     checks += [(PLANTED[f][0], lambda f=f: check_planted(f)) for f in PLANTED]
     checks += [("a missing barrier where rows are solved", lambda: check_planted(1, "DenseRows"))]
     failed = 0

@@ -13,6 +13,7 @@
 
 #include "backends/gpu/device.hpp"
 #include "device/plain_device.hpp"
+#include "device/whole_writes.hpp"
 #include "matrix/cases.hpp"
 #include "matrix/registered.hpp"
 #include "oracle/kernel_oracle.hpp"
@@ -236,6 +237,42 @@ TEST(DeviceTtvRuns, TensorsStayInTheirFile) {
   EXPECT_EQ(ran, 32);
 }
 
+/// Windows of a file are cut where neither the memory nor the threads matter, whole slices or not.
+TEST(DeviceTtvRuns, StreamsGiveTheSameBits) {
+  const test::Scratch folder;
+  int ran = 0;
+  for (const std::vector<int>& order : {std::vector<int>{0, 1, 2, 3}, {3, 2, 1, 0}, {}}) {
+    CooTensor x = cases::make({"large", {40, 3, 50, 60}, 150000, nullptr}, Precision::f64);
+    cases::Dice dice(5);
+    for (std::uint64_t k = 0; k < x.nnz(); ++k) std::get<Buffer<double>>(x.values)[k] *= 0.1 + dice.unit();
+    if (!order.empty()) sort_nonzeros(x, order);
+    x.duplicates_merged = true;
+    write(x, folder.path("x.ptn"));
+    Context roomy = shared_context();
+    roomy.deterministic = true;
+    Context narrow = device_context(8 << 20U);
+    narrow.deterministic = true;
+    narrow.threads = 3;
+    narrow.memory = std::make_shared<MemoryBudget>(std::uint64_t{16} << 20U);
+    const Tensor in_memory = build(x, "stream", {}, roomy);
+    const Tensor in_file = stream_of(read(folder.path("x.ptn"), {}, roomy), roomy);
+    const Tensor in_small_windows = stream_of(read(folder.path("x.ptn"), {}, narrow), narrow);
+    ASSERT_LT(in_small_windows.bytes(), in_file.bytes());
+    for (int mode = 0; mode < x.order(); ++mode) {
+      SCOPED_TRACE(fmt::format("sorted by {}, mode {}", fmt::join(order, " "), mode));
+      const std::vector<double> v = uneven_numbers(x.dims[static_cast<std::size_t>(mode)]);
+      KernelChoice choice;
+      const CooTensor first = ttv(in_memory, mode, v, roomy, {}, &choice);
+      EXPECT_EQ(choice.name, "ttv/gpu/stream");
+      EXPECT_TRUE(same_nonzeros(first, ttv(in_memory, mode, v, roomy)));
+      EXPECT_TRUE(same_nonzeros(first, ttv(in_file, mode, v, roomy)));
+      EXPECT_TRUE(same_nonzeros(first, ttv(in_small_windows, mode, v, narrow)));
+      ++ran;
+    }
+  }
+  EXPECT_EQ(ran, 12);
+}
+
 TEST(DeviceTtvRuns, TwoDevicesShareATensor) {
   const char* devices = std::getenv("POCL_DEVICES");
   ASSERT_TRUE(devices != nullptr && std::string_view(devices) == "pthread pthread") << "set by tests/run";
@@ -309,6 +346,7 @@ TEST(PlainDoorTtv, EveryKernelIsExact) {
   constexpr int least = 100;
 #endif
   Count count;
+  static_cast<void>(plain::launched());
   for (const char* name : names) {
     SCOPED_TRACE(name);
     run_all(cases::make(named(name), Precision::f32), plain_context(), count);
@@ -318,7 +356,8 @@ TEST(PlainDoorTtv, EveryKernelIsExact) {
   small.memory_bytes = 80000;
   small.largest_group = 16;
   for (const char* name : in_parts) run_all(cases::make(named(name), Precision::f64), plain_context(small), count);
-  fmt::print("{} TTVs through the C++ door\n", count.runs);
+  fmt::print("{} TTVs of {} kernels through the C++ door\n", count.runs, count.kernels.size());
+  EXPECT_EQ(plain::launched(), plain::kernels_of("ttv_"));
   EXPECT_EQ(count.kernels.size(), device_ttvs().size());
   EXPECT_GE(count.runs, least);
 }
@@ -339,6 +378,22 @@ TEST(Watched, EveryTtv) {
              context.devices[0]->facts().description);
   EXPECT_EQ(count.kernels.size(), device_ttvs().size());
   EXPECT_GE(count.runs, 50);
+}
+
+/// Likewise, of what was never written: in one part and in several.
+TEST(Watched, UninitialisedTtv) {
+  Count count;
+  for (const std::uint64_t memory : {std::uint64_t{0}, std::uint64_t{20000}}) {
+    Context context;
+    context.threads = 1;
+    context.devices = {std::make_shared<test::WholeWrites>(open_devices("opencl:0", {memory, {}}).at(0))};
+    run_all(cases::make({"small", {9, 8, 7}, 300, nullptr}, Precision::f32), context, count);
+    if (memory == 0) run_all(cases::make({"small", {30, 20}, 200, nullptr}, Precision::f64), context, count);
+  }
+  fmt::print("{} TTVs of {} kernels on {}\n", count.runs, count.kernels.size(),
+             open_devices("opencl:0")[0]->facts().description);
+  EXPECT_EQ(count.kernels.size(), device_ttvs().size());
+  EXPECT_GE(count.runs, 48);
 }
 
 TEST(DeviceTtvRuns, PipelineReportsBothWays) {

@@ -29,6 +29,7 @@ struct Facts {
   std::string backend;         ///< "opencl", "cuda"
   std::string description;     ///< the vendor's name of it, the driver
   std::uint32_t number = 0;    ///< the driver's
+  std::string place;           ///< on the bus: "0000:3b:00", whichever driver tells it; empty when unknown
   bool is_gpu = false;         ///< else a CPU that pretends (PoCL)
   bool shares_memory = false;  ///< with the host: a GPU on the processor's chip
   bool has_f64 = false;

@@ -17,6 +17,12 @@ struct Found {
   std::string why_none;  ///< a clause such as "no OpenCL driver: libOpenCL.so.1 was not found"
 };
 
+/// "0000:3b:00" of a place on the PCI bus; empty where a driver gives zeros because it does not know.
+[[nodiscard]] std::string place_on_bus(std::uint32_t domain, std::uint32_t bus, std::uint32_t device);
+/// Whether both are the same device: by its name, or by its place when two drivers know it. A driver that shows the
+/// parts of a GPU as devices gives them one place.
+[[nodiscard]] bool is_same_device(const Facts& a, const Facts& b);
+
 namespace opencl {
 /// Devices of all OpenCL platforms, one behind the other.
 [[nodiscard]] Found find();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "backends/gpu/device.hpp"
 #include "polyad/error.hpp"
@@ -17,7 +18,9 @@ namespace polyad::gpu {
 /// Counts bytes up to a limit. Thread-safe.
 class MemoryCount {
  public:
-  explicit MemoryCount(std::uint64_t limit) : limit_(limit) {}
+  /// \param of_all another count that must have room too; may be null
+  explicit MemoryCount(std::uint64_t limit, std::shared_ptr<MemoryCount> of_all = nullptr)
+      : limit_(limit), of_all_(std::move(of_all)) {}
 
   /// Whether there was room for so many bytes; they are then taken.
   [[nodiscard]] bool take(std::uint64_t bytes) {
@@ -25,14 +28,24 @@ class MemoryCount {
     do {
       if (bytes > limit_ || used > limit_ - bytes) return false;
     } while (!used_.compare_exchange_weak(used, used + bytes));
-    return true;
+    if (of_all_ == nullptr || of_all_->take(bytes)) return true;
+    used_.fetch_sub(bytes);
+    return false;
   }
-  void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes); }
+  void give_back(std::uint64_t bytes) {
+    used_.fetch_sub(bytes);
+    if (of_all_ != nullptr) of_all_->give_back(bytes);
+  }
 
  private:
   std::uint64_t limit_;
+  std::shared_ptr<MemoryCount> of_all_;
   std::atomic<std::uint64_t> used_{0};
 };
+
+/// What this process has taken of a device, however often it was opened.
+/// \param memory_bytes that the device has
+[[nodiscard]] std::shared_ptr<MemoryCount> count_of_all(const Facts& facts, std::uint64_t memory_bytes);
 
 /// Bytes that were taken, given back with it.
 class Taken {

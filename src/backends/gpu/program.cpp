@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,8 +25,23 @@ std::string hash(std::string_view bytes) {
   return fmt::format("{:016x}{:016x}", h.high64, h.low64);
 }
 
-// A file: this line, the hash of what follows, a line feed, the program.
-constexpr std::string_view magic = "polyad kernel 1 ";
+// A file: this, the hash of the key and the program, a line feed, the program.
+constexpr std::string_view magic = "polyad kernel 2 ";
+
+std::string signature(const std::string& key, std::string_view bytes) {
+  return hash(fmt::format("{}\n{}", key, bytes));
+}
+
+/// Removes what processes left behind that were ended while they wrote.
+void remove_remains(const fs::path& folder) {
+  const auto hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);  // others may be writing
+  std::error_code failed;
+  for (fs::directory_iterator file(folder, failed), end; !failed && file != end; file.increment(failed)) {
+    std::error_code gone;
+    const bool aside = file->path().stem().extension() == ".bin";
+    if (aside && fs::last_write_time(file->path(), gone) < hour_ago && !gone) fs::remove(file->path(), gone);
+  }
+}
 
 }  // namespace
 
@@ -91,21 +107,23 @@ std::string ProgramCache::load(const std::string& key) const {
   const std::size_t head = magic.size() + 32 + 1;
   if (all.size() <= head || !all.starts_with(magic)) return {};
   std::string bytes = all.substr(head);
-  return all.substr(magic.size(), 32) == hash(bytes) ? bytes : std::string();
+  return all.substr(magic.size(), 32) == signature(key, bytes) ? bytes : std::string();
 }
 
 void ProgramCache::store(const std::string& key, std::string_view bytes) const {
   if (folder_.empty() || bytes.empty()) return;
   std::error_code failed;
   const std::string target = path(key);
-  fs::create_directories(fs::path(target).parent_path(), failed);
+  const fs::path folder = fs::path(target).parent_path();
+  fs::create_directories(folder, failed);
+  remove_remains(folder);
   std::string aside = target + ".XXXXXX";
   const int created = mkstemp(aside.data());
   if (created < 0) return;
   (void)close(created);
   {
     std::ofstream out(aside, std::ios::binary);
-    out << magic << hash(bytes) << '\n' << bytes;
+    out << magic << signature(key, bytes) << '\n' << bytes;
     if (!out.flush()) failed = std::make_error_code(std::errc::io_error);
   }
   if (!failed) fs::rename(aside, target, failed);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/gpu/part.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "polyad/error.hpp"
 
 namespace polyad::gpu {
 
@@ -11,7 +15,7 @@ std::vector<std::uint64_t> head_of(const Part& part, std::span<const std::uint64
   std::uint64_t at = 0;
   for (const auto& a : part.arrays) {
     head.push_back(at);
-    at += (a.size() + slot_alignment - 1) / slot_alignment * slot_alignment;
+    at += aligned(a.size());
   }
   head.insert(head.end(), factor_rows.begin(), factor_rows.end());
   return head;
@@ -28,6 +32,12 @@ std::vector<std::size_t> share_out(std::span<const std::uint64_t> nnz, std::size
     before += static_cast<double>(own);
   }
   return device_of;
+}
+
+void check_numbers(const Facts& facts, std::size_t bytes) {
+  if (bytes == sizeof(double) && !facts.has_f64)
+    throw usage_error(fmt::format("{} ({}) has no double precision; take --precision f32, or another device",
+                                  facts.name, facts.description));
 }
 
 GroupBalance balance_of(const PartGroup& group) {

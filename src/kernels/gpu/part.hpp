@@ -30,6 +30,11 @@ namespace polyad::gpu {
 /// Facts::offset_alignment, which may be more.
 inline constexpr std::uint64_t slot_alignment = 128;
 
+/// The bytes up to the next place where something may begin.
+[[nodiscard]] constexpr std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment = slot_alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 /// A piece of a tensor: views of the format's arrays as they lie on the host, and the numbers that its kernel wants.
 struct Part {
   std::vector<std::span<const std::byte>> arrays;
@@ -45,7 +50,7 @@ struct Part {
   /// Bytes of a slot that holds it.
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t sum = 0;
-    for (const auto& a : arrays) sum += (a.size() + slot_alignment - 1) / slot_alignment * slot_alignment;
+    for (const auto& a : arrays) sum += aligned(a.size());
     return sum;
   }
 };
@@ -74,6 +79,9 @@ struct PartGroup {
 /// The device that each of some parts goes to, by their nonzeros: a range of parts for each device.
 [[nodiscard]] std::vector<std::size_t> share_out(std::span<const std::uint64_t> nnz, std::size_t devices);
 
+/// Error (usage) when a device has no numbers of so many bytes.
+void check_numbers(const Facts& facts, std::size_t bytes);
+
 /// How well the work of a kernel is shared out over its groups.
 [[nodiscard]] GroupBalance balance_of(const PartGroup& group);
 
@@ -93,6 +101,19 @@ struct CutRequest {
   }
 };
 
+/// The largest number of `least` .. `most` that fits, if those that do come first; `least` when none does.
+template <class Fits>
+[[nodiscard]] std::uint64_t largest_that_fits(std::uint64_t least, std::uint64_t most, const Fits& fits) {
+  if (most <= least) return least;
+  if (fits(most)) return most;
+  std::uint64_t good = least;
+  for (std::uint64_t over = most; over - good > 1;) {
+    const std::uint64_t middle = good + (over - good) / 2;
+    (fits(middle) ? good : over) = middle;
+  }
+  return good;
+}
+
 /// Cuts `units` (runs of nonzeros, bins) into parts; make(begin, end) gives the part of a range. A single unit may be
 /// larger than asked for: whoever runs the parts sees to it.
 template <class MakePart>
@@ -100,17 +121,10 @@ template <class MakePart>
   std::vector<Part> parts;
   for (std::uint64_t begin = 0; begin < units;) {
     const std::uint64_t most = std::min(units, begin + request.most_units(units));
-    std::uint64_t fits = begin + 1;
-    if (make(begin, most).bytes() <= request.most_bytes) {
-      fits = most;
-    } else {
-      for (std::uint64_t over = most; over - fits > 1;) {
-        const std::uint64_t middle = fits + (over - fits) / 2;
-        (make(begin, middle).bytes() <= request.most_bytes ? fits : over) = middle;
-      }
-    }
-    parts.push_back(make(begin, fits));
-    begin = fits;
+    const std::uint64_t end = largest_that_fits(
+        begin + 1, most, [&](std::uint64_t to) { return make(begin, to).bytes() <= request.most_bytes; });
+    parts.push_back(make(begin, end));
+    begin = end;
   }
   return parts;
 }

@@ -16,21 +16,17 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
 /// Where things begin in a slot. The arrays and the head are one copy.
 struct Layout {
   Layout(const Collection& c, std::uint64_t alignment) {
     const std::uint64_t numbers = c.part->numbers.size() + c.part->arrays.size() + c.factor_begins.size();
-    head = round_up(c.part->bytes(), alignment);
+    head = aligned(c.part->bytes(), alignment);
     in_end = head + numbers * sizeof(std::uint64_t);
-    second_head = round_up(in_end, alignment);
+    second_head = aligned(in_end, alignment);
     if (!c.second_head.empty()) in_end = second_head + c.second_head.size() * sizeof(std::uint64_t);
-    out = round_up(in_end, alignment);
-    seams = round_up(out + std::max<std::uint64_t>(c.out_bytes, 1), alignment);
-    end = round_up(seams + std::max<std::uint64_t>(c.seam_bytes, 1), alignment);
+    out = aligned(in_end, alignment);
+    seams = aligned(out + std::max<std::uint64_t>(c.out_bytes, 1), alignment);
+    end = aligned(seams + std::max<std::uint64_t>(c.seam_bytes, 1), alignment);
   }
   std::uint64_t head = 0;
   std::uint64_t second_head = 0;
@@ -85,7 +81,7 @@ void Pipeline::begin(Lane& lane, const Collection& c, std::span<const Event> com
   std::uint64_t at = 0;
   for (const auto& array : c.part->arrays) {
     if (!array.empty()) std::memcpy(pinned + at, array.data(), array.size());
-    at += round_up(array.size(), slot_alignment);
+    at += aligned(array.size());
   }
   if (c.part->copied) c.part->copied();
   const std::vector<std::uint64_t> head = head_of(*c.part, c.factor_begins);

@@ -8,16 +8,9 @@
 #include <exception>
 
 #include "polyad/error.hpp"
+#include "polyad/sizes.hpp"
 
 namespace polyad::gpu {
-
-namespace {
-
-constexpr std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment = slot_alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
-}  // namespace
 
 std::string resident_name(std::uint64_t tensor, const Part& part) {
   std::string name = fmt::format("{} ", tensor);
@@ -93,11 +86,10 @@ View DeviceState::room(const std::string& purpose, std::uint64_t bytes) {
   if (try_room(purpose, bytes)) return {rooms_[purpose], 0};
   throw Error(
       ErrorKind::limit,
-      fmt::format("{} has no room for {}: {:.3f} MB beside {:.3f} MB that this computation has there; {:.3f} MB "
-                  "may be used, at most {:.3f} MB at once",
-                  facts().name, purpose, static_cast<double>(bytes) / 1e6, static_cast<double>(room_bytes()) / 1e6,
-                  static_cast<double>(facts().memory_bytes) / 1e6,
-                  static_cast<double>(facts().largest_allocation) / 1e6));
+      fmt::format("{} has no room for {}: {} beside {} that this computation has there; {} may be used, at most {} at "
+                  "once",
+                  facts().name, purpose, readable_bytes(bytes), readable_bytes(room_bytes()),
+                  readable_bytes(facts().memory_bytes), readable_bytes(facts().largest_allocation)));
 }
 
 std::uint64_t DeviceState::room_bytes() const {

@@ -95,7 +95,7 @@ const TtvKernel ttv_gpu_stream = {
     {{"ttv/gpu/stream", "windows of the file, of whole slices where they fit, pass through the devices as hocoo"},
      "ttv",
      "stream",
-     false,
+     true,
      "gpu"},
     [](const TtvQuestion& q) {
       if (get_if<Stream>(q.tensor) == nullptr) return cannot("it works on stream");

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "backends/gpu/device.hpp"
 #include "formats/cfb/cfb.hpp"
@@ -73,11 +72,6 @@ class FibreCutter : public TtvCutter {
     fibre_ = position[0];
     nonzero_ = position[1];
   }
-  void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
-    const std::uint64_t v = widths_.value;
-    std::copy_n(out, part.shared * v, shared);
-    std::copy_n(out + part.shared * v, (part.out - part.shared) * v, values + (part.first + part.shared) * v);
-  }
 
  protected:
   /// The last place to cut at that is not after a fibre: the beginning of a slice.
@@ -91,16 +85,12 @@ class FibreCutter : public TtvCutter {
     const std::uint64_t per_nonzero = widths_.index + widths_.value;
     const std::uint64_t fixed = 2 * width_of(begins_) + 16 * gpu::slot_alignment;  // ends of arrays, their alignment
     const std::uint64_t most = most_bytes > fixed ? most_bytes - fixed : 1;
-    std::uint64_t low = fibre_;  // fits
-    std::uint64_t high = fibres + 1;
-    while (high - low > 1) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      const bool fits = (middle - fibre_) * per_fibre + (begins_[middle] - nonzero_) * per_nonzero <= most;
-      (fits ? low : high) = middle;
-    }
-    if (low > fibre_) {
-      if (low < fibres) low = std::max(cut_before(low), fibre_) > fibre_ ? cut_before(low) : low;
-      range = {fibre_, low, nonzero_, begins_[low]};
+    std::uint64_t end = gpu::largest_that_fits(fibre_, fibres, [&](std::uint64_t to) {
+      return (to - fibre_) * per_fibre + (begins_[to] - nonzero_) * per_nonzero <= most;
+    });
+    if (end > fibre_) {
+      if (end < fibres && cut_before(end) > fibre_) end = cut_before(end);
+      range = {fibre_, end, nonzero_, begins_[end]};
     } else {
       const std::uint64_t left = begins_[fibre_ + 1] - nonzero_;
       const std::uint64_t room = most > per_fibre ? (most - per_fibre) / per_nonzero : 0;
@@ -200,15 +190,15 @@ class RowCutter final : public BucketCutter {
     part.first = counts_->before(part.row);
     return true;
   }
-  void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
-    const std::uint64_t v = widths_.value;
-    std::copy_n(out, part.shared * v, shared);
-    std::byte* to = values + (part.first + part.shared) * v;
+  void place(const TtvPart& part, std::uint64_t bytes, const std::byte* out, std::byte* values,
+             std::byte* shared) const override {
+    std::copy_n(out, part.shared * bytes, shared);
+    std::byte* to = values + (part.first + part.shared) * bytes;
     begins_.visit([&](const auto* begins) {
       for (std::uint64_t i = part.shared; i < part.out; ++i) {
         if (begins[part.row + i + 1] == begins[part.row + i]) continue;
-        std::copy_n(out + i * v, v, to);
-        to += v;
+        std::copy_n(out + i * bytes, bytes, to);
+        to += bytes;
       }
     });
   }
@@ -341,11 +331,6 @@ class EllCutter final : public TtvCutter {
   }
   [[nodiscard]] Position position() const override { return {element_, 0}; }
   void go(const Position& position) override { element_ = position[0]; }
-  void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
-    const std::uint64_t v = widths_.value;
-    std::copy_n(out, part.shared * v, shared);
-    std::copy_n(out + part.shared * v, (part.out - part.shared) * v, values + (part.first + part.shared) * v);
-  }
 
  private:
   /// The group of rows that an element lies in.
@@ -440,11 +425,6 @@ class ChunkCutter final : public TtvCutter {
   }
   [[nodiscard]] Position position() const override { return {chunk_, 0}; }
   void go(const Position& position) override { chunk_ = position[0]; }
-  void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const override {
-    std::copy_n(out, part.shared * value_, shared);
-    std::copy_n(out + part.shared * value_, (part.out - part.shared) * value_,
-                values + (part.first + part.shared) * value_);
-  }
 
  private:
   [[nodiscard]] bool begins_run(std::uint64_t k) const {
@@ -470,6 +450,12 @@ struct SortedRuns {
 };
 
 }  // namespace
+
+void TtvCutter::place(const TtvPart& part, std::uint64_t bytes, const std::byte* out, std::byte* values,
+                      std::byte* shared) const {
+  std::copy_n(out, part.shared * bytes, shared);
+  std::copy_n(out + part.shared * bytes, (part.out - part.shared) * bytes, values + (part.first + part.shared) * bytes);
+}
 
 TtvJob hocoo_job(const TtvRequest& r) {
   return runs_job(r, get_if<Hocoo>(r.tensor)->x, r.mode + 1 == r.shape().order());

@@ -51,7 +51,9 @@ class TtvCutter {
   [[nodiscard]] virtual Position position() const = 0;
   virtual void go(const Position& position) = 0;
   /// Copies what the device gave for a part to the values of the result; the sums that are shared to `shared`.
-  virtual void place(const TtvPart& part, const std::byte* out, std::byte* values, std::byte* shared) const = 0;
+  /// \param bytes of a number
+  virtual void place(const TtvPart& part, std::uint64_t bytes, const std::byte* out, std::byte* values,
+                     std::byte* shared) const;
 };
 
 /// Nonzeros of a chunk of HOCOO's kernel.

@@ -10,6 +10,7 @@
 #include "backends/cpu/threads.hpp"
 #include "kernels/gpu/pipeline.hpp"
 #include "polyad/error.hpp"
+#include "polyad/sizes.hpp"
 
 namespace polyad {
 
@@ -71,15 +72,12 @@ class DeviceTtv final : public TtvDevices {
   void open(const gpu::DevicePtr& device) {
     Worker& w = workers_.emplace_back();
     w.device = device;
-    if (sizeof(T) == 8 && !w.facts().has_f64)
-      throw usage_error(fmt::format("{} ({}) has no double precision; take --precision f32, or another device",
-                                    w.facts().name, w.facts().description));
+    gpu::check_numbers(w.facts(), sizeof(T));
     w.vector.memory = device->allocate(std::max<std::uint64_t>(vector_.bytes(), gpu::slot_alignment));
     if (w.vector.memory == nullptr)
-      throw Error(
-          ErrorKind::limit,
-          fmt::format("{} has no room for the vector: {:.2f} MB of {:.2f} MB that may be used", w.facts().name,
-                      static_cast<double>(vector_.bytes()) / 1e6, static_cast<double>(w.facts().memory_bytes) / 1e6));
+      throw Error(ErrorKind::limit,
+                  fmt::format("{} has no room for the vector: {} of {} that may be used", w.facts().name,
+                              readable_bytes(vector_.bytes()), readable_bytes(w.facts().memory_bytes)));
     const std::unique_ptr<gpu::Queue> queue = device->make_queue();
     queue->write(w.vector, std::as_bytes(vector_.span()), {}, "vector in");
     queue->finish();
@@ -112,7 +110,7 @@ class DeviceTtv final : public TtvDevices {
       return last;
     };
     c.take = [this, number](std::span<const std::byte> out) {
-      job_->cutter->place(parts_[number], out.data(), reinterpret_cast<std::byte*>(values()),
+      job_->cutter->place(parts_[number], sizeof(T), out.data(), reinterpret_cast<std::byte*>(values()),
                           reinterpret_cast<std::byte*>(shared_[number].data()));
     };
     return c;
@@ -179,8 +177,8 @@ class DeviceTtv final : public TtvDevices {
       if (smallest) {
         const gpu::Facts& f = workers_.front().facts();
         throw Error(ErrorKind::limit,
-                    fmt::format("{} has no room for a piece of the tensor beside the vector: {:.2f} MB may be used",
-                                f.name, static_cast<double>(f.memory_bytes) / 1e6));
+                    fmt::format("{} has no room for a piece of the tensor beside the vector of {}: {} may be used",
+                                f.name, readable_bytes(vector_.bytes()), readable_bytes(f.memory_bytes)));
       }
     }
     std::vector<PipelineReport> reports(workers_.size());

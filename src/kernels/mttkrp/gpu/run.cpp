@@ -8,6 +8,7 @@
 #include "kernels/gpu/runner.hpp"
 #include "kernels/mttkrp/output.hpp"
 #include "polyad/error.hpp"
+#include "polyad/sizes.hpp"
 
 namespace polyad::gpu {
 
@@ -44,10 +45,7 @@ class Run {
 
   void operator()() {
     const auto locks = states_.lock();
-    for (const auto& state : states_.all)
-      if (sizeof(T) == 8 && !state->facts().has_f64)
-        throw usage_error(fmt::format("{} ({}) has no double precision; take --precision f32, or another device",
-                                      state->facts().name, state->facts().description));
+    for (const auto& state : states_.all) check_numbers(state->facts(), sizeof(T));
     try {
       compute();
     } catch (...) {
@@ -279,11 +277,11 @@ class Run {
       if (most == 0 || largest > 2 * most)  // pieces do not become smaller
         throw Error(
             ErrorKind::limit,
-            fmt::format("{} has no room for two pieces of the tensor of {:.2f} MB each beside {:.2f} MB for the "
-                        "factors and the output; {:.2f} MB may be used",
-                        states_.all[0]->facts().name, static_cast<double>(largest) / 1e6,
-                        static_cast<double>(states_.all[0]->room_bytes()) / 1e6,
-                        static_cast<double>(states_.all[0]->facts().memory_bytes) / 1e6));
+            fmt::format("{} has no room for two pieces of the tensor of {} each beside {} for the factors and the "
+                        "output; {} may be used",
+                        states_.all[0]->facts().name, readable_bytes(largest),
+                        readable_bytes(states_.all[0]->room_bytes()),
+                        readable_bytes(states_.all[0]->facts().memory_bytes)));
     }
   }
 

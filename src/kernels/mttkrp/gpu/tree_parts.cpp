@@ -111,22 +111,16 @@ PartGroup slice_parts(const FibreTree& tree, const CutRequest& q) {
   };
   // The most leaves that fit, taken back to the end of a slice unless it is the slice that the part begins with.
   for (std::uint64_t begin = 0; begin < nnz;) {
-    std::uint64_t fits = std::min(begin + group_nonzeros, nnz);
-    const std::uint64_t most = std::max(fits, std::min(nnz, begin + q.most_units(nnz)));
-    if (part(begin, most).bytes() <= q.most_bytes) {
-      fits = most;
-    } else {
-      for (std::uint64_t over = most; over - fits > 1;) {
-        const std::uint64_t middle = fits + (over - fits) / 2;
-        (part(begin, middle).bytes() <= q.most_bytes ? fits : over) = middle;
-      }
+    const std::uint64_t least = std::min(begin + group_nonzeros, nnz);
+    const std::uint64_t most = std::max(least, std::min(nnz, begin + q.most_units(nnz)));
+    std::uint64_t end =
+        largest_that_fits(least, most, [&](std::uint64_t to) { return part(begin, to).bytes() <= q.most_bytes; });
+    if (end < nnz) {
+      const std::uint64_t slice = first_leaf(tree, tree.path_to(end)[0]);
+      if (slice > begin) end = slice;
     }
-    if (fits < nnz) {
-      const std::uint64_t slice = first_leaf(tree, tree.path_to(fits)[0]);
-      if (slice > begin) fits = slice;
-    }
-    group.parts.push_back(part(begin, fits));
-    begin = fits;
+    group.parts.push_back(part(begin, end));
+    begin = end;
   }
   return group;
 }
