@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -184,6 +185,29 @@ double TensorSample::nonzeros_per_block() const {
   std::vector<int> all(static_cast<std::size_t>(order()));
   std::iota(all.begin(), all.end(), 0);
   return std::max(1.0, nnz() / std::max(1.0, distinct(all, 5)));
+}
+
+bool values_fit_float(const CooTensor& x, const Context& context) {
+  const auto* values = std::get_if<Buffer<double>>(&x.values);
+  if (values == nullptr) return true;
+  constexpr std::uint64_t block = 4096;
+  std::atomic<bool> fit{true};
+  cpu::for_each_chunk(context.thread_count(), (x.nnz() + block - 1) / block, [&](std::uint64_t c, int) {
+    if (!fit.load(std::memory_order_relaxed)) return;
+    bool here = true;
+    const std::uint64_t end = std::min(x.nnz(), (c + 1) * block);
+    for (std::uint64_t k = c * block; k < end; ++k) {
+      const double v = (*values)[k];
+      here &= static_cast<double>(static_cast<float>(v)) == v;
+    }
+    if (!here) fit.store(false, std::memory_order_relaxed);
+  });
+  return fit;
+}
+
+bool TensorSample::values_fit_float() const {
+  if (!values_fit_float_) values_fit_float_ = polyad::values_fit_float(x_, context_);
+  return *values_fit_float_;
 }
 
 }  // namespace polyad

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -32,13 +33,19 @@ class TensorSample {
   [[nodiscard]] double at_least(std::span<const int> modes) const;
   /// Fibres of a mode: distinct tuples of the others.
   [[nodiscard]] double fibres(int mode) const;
+  /// Whether every value is the same as a float: counts and ratings are.
+  [[nodiscard]] bool values_fit_float() const;
   /// Nonzeros per non-empty block of side 32: how near to each other they are.
   [[nodiscard]] double nonzeros_per_block() const;
 
  private:
   const CooTensor& x_;
   Context context_;
+  mutable std::optional<bool> values_fit_float_;
   mutable std::map<std::pair<std::uint32_t, int>, double> known_;  // by the bits of the modes and the shift
 };
+
+/// Whether every value of x is the same as a float. Stops at the first that is not.
+[[nodiscard]] bool values_fit_float(const CooTensor& x, const Context& context);
 
 }  // namespace polyad

@@ -78,11 +78,11 @@ std::uint64_t SortedCopy::index_bytes(const std::vector<std::uint64_t>& dims, in
   return longest <= std::uint64_t{1} << 16U ? 2 : longest <= std::uint64_t{1} << 32U ? 4 : 8;
 }
 
-double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows) {
+double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, bool float_values) {
   const auto nnz = static_cast<double>(x.nnz());
   const auto index = static_cast<double>(index_bytes(x.dims, mode));
   const double others = static_cast<double>(x.order()) - 1;
-  return nnz * static_cast<double>(bytes_of(x.precision())) + others * (nnz + static_cast<double>(padding)) * index +
+  return nnz * (float_values ? sizeof(float) : sizeof(double)) + others * (nnz + static_cast<double>(padding)) * index +
          rows * static_cast<double>(bytes_of(width_for(x.dims))) +
          (rows + 1) * static_cast<double>(Offsets::width_of(x.nnz()));
 }
@@ -93,9 +93,10 @@ std::uint64_t SortedCopy::bytes() const {
   return sum;
 }
 
-SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const TensorShape& shape, const Context& context) {
+SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context) {
   SortedCopy s;
-  s.tensor_shape = shape;
+  s.tensor_shape = shape_of(x);
+  const TensorShape& shape = s.tensor_shape;
   s.mode = sorted.mode_order()[0];
   s.indices.resize(shape.dims.size());
   const std::uint64_t width = index_bytes(shape.dims, s.mode);
@@ -103,12 +104,10 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const TensorShape& sha
   for (const int m : inputs) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, shape.nnz + padding, context);
   const std::uint64_t chunks = s.chunks();
   std::vector<ChunkRows> found(chunks);
-  const auto write = [&]<class Index, class Nonzeros>(const Nonzeros& nonzeros, std::type_identity<Index>) {
-    using Value = typename Nonzeros::value_type;
+  const auto write = [&]<class Index, class Value>(const auto& nonzeros, Buffer<Value> values, Index) {
     std::array<Index*, max_order> to = {};
     for (std::size_t i = 0; i < inputs.size(); ++i)
       to[i] = typed<Index>(s.indices[static_cast<std::size_t>(inputs[i])]);
-    Buffer<Value> values(context, shape.nnz, purpose, Paging::plain);
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
       const std::uint64_t begin = c * chunk_nonzeros;
       const std::uint64_t end = std::min(shape.nnz, begin + chunk_nonzeros);
@@ -117,15 +116,22 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const TensorShape& sha
         for (std::uint64_t z = begin; z < end; ++z) out[z] = nonzeros.template index<Index>(i + 1, z);
       }
       Value* out = values.data();
-      for (std::uint64_t z = begin; z < end; ++z) out[z] = nonzeros.value(z);
+      for (std::uint64_t z = begin; z < end; ++z) out[z] = static_cast<Value>(nonzeros.value(z));
       found[c] = rows_of(nonzeros, begin, end);
     });
     s.values = std::move(values);
   };
-  sorted.visit([&](const auto& nonzeros) {
-    if (width == 2) return write(nonzeros, std::type_identity<std::uint16_t>{});
-    if (width == 4) return write(nonzeros, std::type_identity<std::uint32_t>{});
-    write(nonzeros, std::type_identity<std::uint64_t>{});
+  const auto with_values = [&]<class Value>(const auto& nonzeros, Buffer<Value> values) {
+    if (width == 2) return write(nonzeros, std::move(values), std::uint16_t{});
+    if (width == 4) return write(nonzeros, std::move(values), std::uint32_t{});
+    write(nonzeros, std::move(values), std::uint64_t{});
+  };
+  const bool floats = values_fit_float(x, context);
+  sorted.visit([&]<class Nonzeros>(const Nonzeros& nonzeros) {
+    if constexpr (std::is_same_v<typename Nonzeros::value_type, double>) {
+      if (!floats) return with_values(nonzeros, Buffer<double>(context, shape.nnz, purpose, Paging::plain));
+    }
+    with_values(nonzeros, Buffer<float>(context, shape.nnz, purpose, Paging::plain));
   });
   join_rows(found, s, context);
   return s;
@@ -137,7 +143,7 @@ SortedCopy SortedCopy::build(const CooTensor& x, const FormatOptions& options, c
     if (m != order[0]) order.push_back(m);
   // By the output mode alone: nonzeros of a row may come in any order.
   radix::Scratch scratch;
-  return from(SortedNonzeros(x, order, 1, context, scratch), shape_of(x), context);
+  return from(SortedNonzeros(x, order, 1, context, scratch), x, context);
 }
 
 extern const FormatClass copies_format;
@@ -150,13 +156,13 @@ const FormatClass copies_format = {
       return erased(copies_format, options, SortedCopy::build(x, options, context));
     },
     [](const CooTensor& x, const TensorStatistics& statistics, const FormatOptions& options,
-       const Context&) -> StoragePrediction {
+       const Context& context) -> StoragePrediction {
       const int mode = options.mode.value_or(0);
       const auto rows = static_cast<double>(statistics.modes[static_cast<std::size_t>(mode)].slices.count);
       const auto nnz = static_cast<double>(x.nnz());
       const auto index = static_cast<double>(SortedCopy::index_bytes(x.dims, mode));
       return {nnz * static_cast<double>(x.order() - 1) * index / 4 + 2 * rows,
-              SortedCopy::predicted_bytes(x, mode, rows),
+              SortedCopy::predicted_bytes(x, mode, rows, values_fit_float(x, context)),
               "index/4*nnz*(N-1) + 2*S",
               {}};
     },
@@ -164,7 +170,7 @@ const FormatClass copies_format = {
       SweepEstimate e;
       for (int n = 0; n < q.sample.order(); ++n) {
         const double rows = std::min(q.sample.nnz(), q.sample.dim(n));
-        e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows);
+        e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows, q.sample.values_fit_float());
         e.ns += sorted_copy_ns(q, n, rows);
       }
       e.build_ns = 16 * q.sample.nnz() * q.sample.order();

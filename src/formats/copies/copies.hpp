@@ -3,6 +3,7 @@
 /// from. README.md beside it has the layout.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -25,18 +26,18 @@ struct SortedCopy {
   TensorShape tensor_shape;
   int mode = 0;                       ///< the output mode
   std::vector<NarrowBuffer> indices;  ///< [order][nnz + padding], all of one type; that of the output mode is empty
-  ValueBuffer values;                 ///< [nnz]
+  ValueBuffer values;                 ///< [nnz]; floats also in a tensor of f64 if all of them are the same as floats
   IndexBuffer rows;                   ///< the output indices that occur, ascending
   Offsets begin;                      ///< [rows + 1] the first nonzero of each
 
   [[nodiscard]] static SortedCopy build(const CooTensor& x, const FormatOptions& options, const Context& context);
-  /// From nonzeros whose first level is the output mode.
-  [[nodiscard]] static SortedCopy from(const SortedNonzeros& sorted, const TensorShape& shape, const Context& context);
+  /// From the nonzeros of x sorted with the output mode as their first level.
+  [[nodiscard]] static SortedCopy from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context);
 
   /// Bytes of an index: of the narrowest type that holds those of all modes but one.
   [[nodiscard]] static std::uint64_t index_bytes(const std::vector<std::uint64_t>& dims, int mode);
-  /// Bytes of a copy with so many output rows.
-  [[nodiscard]] static double predicted_bytes(const CooTensor& x, int mode, double rows);
+  /// Bytes of a copy with so many output rows. \param float_values of values_fit_float()
+  [[nodiscard]] static double predicted_bytes(const CooTensor& x, int mode, double rows, bool float_values);
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
   [[nodiscard]] std::uint64_t bytes() const;
@@ -45,7 +46,12 @@ struct SortedCopy {
   template <class Index, class Value>
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
     block.index_stride = 1;
-    block.values = typed<Value>(values) + first;
+    if (const auto* same = std::get_if<Buffer<Value>>(&values)) {
+      block.values = same->data() + first;
+    } else {
+      const float* floats = typed<float>(values) + first;
+      std::copy_n(floats, count, block.value_room());
+    }
     for (int m = 0; m < tensor_shape.order(); ++m) {
       if (m == mode) continue;
       std::visit(

@@ -181,7 +181,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
   });
   if (leaf_copy) {
     radix::Scratch again;
-    s.leaf_copy = SortedCopy::from(SortedNonzeros(sorted, s.split.leaves[0], context, again), s.tensor_shape, context);
+    s.leaf_copy = SortedCopy::from(SortedNonzeros(sorted, s.split.leaves[0], context, again), x, context);
   }
   return s;
 }
@@ -195,7 +195,8 @@ double stored_fibres(const CooTensor& x, const ModeSplit& split) {
   return std::min(nnz, split.fibre_count + nnz / static_cast<double>(Sweep::longest_fibre) + chunks);
 }
 
-StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
+StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split) {
+  const CooTensor& x = sample.tensor();
   const std::uint64_t rows = leaf_rows(x, split.leaves);
   const auto nnz = static_cast<double>(x.nnz());
   const double chunks = std::ceil(nnz / static_cast<double>(Sweep::chunk_nonzeros));
@@ -215,7 +216,7 @@ StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
     const double most = std::min(nnz, static_cast<double>(rows));
     p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 + 2 * most;
     p.formula = "leaf/4*nnz + |H|*(F + index/4*nnz) + 2*S (an estimate)";
-    p.bytes += SortedCopy::predicted_bytes(x, mode, most);
+    p.bytes += SortedCopy::predicted_bytes(x, mode, most, sample.values_fit_float());
   }
   return p;
 }
@@ -223,7 +224,8 @@ StoragePrediction storage_of(const CooTensor& x, const ModeSplit& split) {
 template <bool leaf_copy>
 StoragePrediction predict_sweep(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
                                 const Context& context) {
-  return storage_of(x, choose_split(TensorSample(x, context), options.rank, leaf_copy));
+  const TensorSample sample(x, context);
+  return storage_of(sample, choose_split(sample, options.rank, leaf_copy));
 }
 
 /// "modes 3+4"
@@ -243,7 +245,7 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   // 64-bit indices are for the generic kernels.
   e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, 4, 1, true);
   e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
-  e.bytes = storage_of(x, split).bytes;
+  e.bytes = storage_of(q.sample, split).bytes;
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());
   e.kept = keeps ? fibres * q.row_bytes() : 0;

@@ -33,7 +33,11 @@ RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
         },
         copy.indices[static_cast<std::size_t>(modes[i])]);
   }
-  l.values = typed<T>(copy.values);
+  if (const auto* same = std::get_if<Buffer<T>>(&copy.values)) {
+    l.values = same->data();
+  } else {
+    l.float_values = typed<float>(copy.values);
+  }
   l.rows = typed<std::uint32_t>(copy.rows);
   l.begin = &copy.begin;
   l.stride = r.stride();

@@ -22,7 +22,7 @@ static_assert(nonzeros_ahead + 4 <= SortedCopy::padding);
 /// row is these C columns and nothing else, so that addresses need no multiplication. Ahead: rows are requested before
 /// they are used. Everything is in locals: a vector store may alias anything, so members would be read again after
 /// each.
-template <class T, int C, class Index, int Inputs, bool Whole, bool Ahead>
+template <class T, int C, class Index, class Value, int Inputs, bool Whole, bool Ahead>
 struct RowPass {
   using Row = Cols<T, C>;
   static constexpr int most = Inputs > 0 ? Inputs : max_order;
@@ -31,13 +31,18 @@ struct RowPass {
 
   const T* factors[most];      // [inputs], at the first column
   const Index* indices[most];  // [inputs]
-  const T* values;
+  const Value* values;
   std::uint64_t row_stride;
   int input_count;
   int prefetched;
 
   HWY_INLINE RowPass(const RowLoop<T>& l, std::uint64_t column)
-      : values(l.values), row_stride(l.stride), input_count(l.inputs), prefetched(l.prefetched) {
+      : row_stride(l.stride), input_count(l.inputs), prefetched(l.prefetched) {
+    if constexpr (std::is_same_v<Value, T>) {
+      values = l.values;
+    } else {
+      values = l.float_values;
+    }
     for (int m = 0; m < inputs(); ++m) {
       factors[m] = l.factors[static_cast<std::size_t>(m)] + column;
       indices[m] = static_cast<const Index*>(l.indices[static_cast<std::size_t>(m)]);
@@ -52,7 +57,7 @@ struct RowPass {
   HWY_INLINE void add(std::uint64_t z, Row& sum) const {
     if (Ahead)
       for (int m = 0; m < prefetched; ++m) prefetch_row<T, C>(row(m, z + nonzeros_ahead));
-    Row product = Row::all(values[z]);
+    Row product = Row::all(static_cast<T>(values[z]));
     for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));
     sum.add_product(product, row(inputs() - 1, z));
   }
@@ -73,9 +78,9 @@ struct RowPass {
 };
 
 /// One instance, one function: the register allocation of one loop does not suffer from the others.
-template <class T, int C, class Index, int Inputs, bool Whole, bool Ahead>
+template <class T, int C, class Index, class Value, int Inputs, bool Whole, bool Ahead>
 HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
-  const RowPass<T, C, Index, Inputs, Whole, Ahead> pass(l, column);
+  const RowPass<T, C, Index, Value, Inputs, Whole, Ahead> pass(l, column);
   const Sink<T> sink = l.sink;
   const std::uint32_t* rows = l.rows;
   const Offsets& begin = *l.begin;
@@ -110,23 +115,29 @@ template <class T>
 struct RowPasses {
   const RowLoop<T>& l;
 
-  template <int C, class Index, int Inputs, bool Whole>
+  template <int C, class Index, class Value, int Inputs, bool Whole>
   HWY_INLINE void with(std::uint64_t column) const {
-    if (l.prefetched > 0) return run_rows<T, C, Index, Inputs, Whole, true>(l, column);
-    run_rows<T, C, Index, Inputs, Whole, false>(l, column);
+    if (l.prefetched > 0) return run_rows<T, C, Index, Value, Inputs, Whole, true>(l, column);
+    run_rows<T, C, Index, Value, Inputs, Whole, false>(l, column);
   }
-  template <int C, class Index>
-  HWY_INLINE void with_index(std::uint64_t column) const {
+  template <int C, class Index, class Value>
+  HWY_INLINE void with_types(std::uint64_t column) const {
     if constexpr (C >= 16) {
       const bool whole = l.stride == C;
-      if (l.inputs == 2) return whole ? with<C, Index, 2, true>(column) : with<C, Index, 2, false>(column);
-      if (l.inputs == 3) return whole ? with<C, Index, 3, true>(column) : with<C, Index, 3, false>(column);
+      if (l.inputs == 2)
+        return whole ? with<C, Index, Value, 2, true>(column) : with<C, Index, Value, 2, false>(column);
+      if (l.inputs == 3)
+        return whole ? with<C, Index, Value, 3, true>(column) : with<C, Index, Value, 3, false>(column);
     }
-    run_rows<T, C, Index, 0, false, true>(l, column);
+    run_rows<T, C, Index, Value, 0, false, true>(l, column);
+  }
+  template <int C, class Value>
+  HWY_INLINE void with_value(std::uint64_t column) const {
+    l.short_indices ? with_types<C, std::uint16_t, Value>(column) : with_types<C, std::uint32_t, Value>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    l.short_indices ? with_index<C, std::uint16_t>(column) : with_index<C, std::uint32_t>(column);
+    l.values != nullptr ? with_value<C, T>(column) : with_value<C, float>(column);
   }
 };
 

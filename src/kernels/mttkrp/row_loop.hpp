@@ -21,7 +21,8 @@ struct RowLoop {
   std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding]
   bool short_indices = false;                       // of 16 bits, else 32
   int prefetched = 0;                               // so many of the first factors are worth prefetching
-  const T* values = nullptr;                        // [nnz]
+  const T* values = nullptr;                        // [nnz], or null:
+  const float* float_values = nullptr;              // [nnz]
   const std::uint32_t* rows = nullptr;              // output indices that occur
   const Offsets* begin = nullptr;                   // their first nonzeros
   std::uint64_t stride = 0;                         // of factors and output

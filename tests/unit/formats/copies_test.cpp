@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "formats/copies/copies.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <polyad/polyad.hpp>
+
+#include "matrix/cases.hpp"
+
+namespace polyad {
+namespace {
+
+TEST(Copies, HoldTheHandExample) {
+  // The tensor of the folder's README, 0-based (i, j, k): value.
+  const std::vector<std::array<std::uint32_t, 3>> at = {{0, 0, 1}, {0, 1, 0}, {1, 0, 1},
+                                                        {3, 0, 0}, {3, 0, 2}, {3, 3, 0}};
+  CooTensor x = make_coo({4, 4, 3}, at.size(), Precision::f64, {});
+  visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      for (std::size_t m = 0; m < 3; ++m) v.indices[m][k] = static_cast<Index>(at[k][m]);
+      v.values[k] = static_cast<Value>(k + 1);
+    }
+  });
+  const SortedCopy second = SortedCopy::build(x, {.mode = 1}, {});
+  const auto& rows = std::get<Buffer<std::uint32_t>>(second.rows);
+  EXPECT_EQ(std::vector<std::uint32_t>(rows.begin(), rows.end()), (std::vector<std::uint32_t>{0, 1, 3}));
+  std::vector<std::uint64_t> begin;
+  for (std::uint64_t i = 0; i < second.begin.size(); ++i) begin.push_back(second.begin[i]);
+  EXPECT_EQ(begin, (std::vector<std::uint64_t>{0, 4, 5, 6}));
+  // Nonzeros of a row stay in the order they came in.
+  const auto& i = std::get<Buffer<std::uint16_t>>(second.indices[0]);
+  EXPECT_EQ(std::vector<std::uint16_t>(i.begin(), i.begin() + 6), (std::vector<std::uint16_t>{0, 1, 3, 3, 0, 3}));
+  const auto& k = std::get<Buffer<std::uint16_t>>(second.indices[2]);
+  EXPECT_EQ(std::vector<std::uint16_t>(k.begin(), k.begin() + 6), (std::vector<std::uint16_t>{1, 1, 0, 2, 0, 0}));
+  const auto& values = std::get<Buffer<float>>(second.values);  // whole numbers: floats hold them
+  EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{1, 3, 4, 5, 2, 6}));
+}
+
+TEST(Copies, ValuesAreFloatsOnlyWhereNothingIsLost) {
+  CooTensor x = cases::make({"", {30, 40, 50}, 20000, nullptr, true}, Precision::f64);
+  auto& values = std::get<Buffer<double>>(x.values);
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) values[k] = static_cast<double>(k % 1000) / 4;
+  const SortedCopy narrow = SortedCopy::build(x, {.mode = 2}, {});
+  EXPECT_EQ(narrow.values.index(), ValueBuffer(Buffer<float>()).index());
+  values[x.nnz() - 1] = 0.1;
+  const SortedCopy wide = SortedCopy::build(x, {.mode = 2}, {});
+  EXPECT_EQ(wide.values.index(), ValueBuffer(Buffer<double>()).index());
+  EXPECT_EQ(wide.bytes() - narrow.bytes(), 4 * x.nnz());
+  NonzeroBlock<std::uint32_t, double> a(3);
+  NonzeroBlock<std::uint32_t, double> b(3);
+  narrow.decode(7000, 500, a);
+  wide.decode(7000, 500, b);
+  EXPECT_TRUE(std::equal(a.values, a.values + 500, b.values));
+}
+
+TEST(Copies, IndicesAreAsNarrowAsTheOtherModesAllow) {
+  const std::vector<std::uint64_t> dims = {65536, 65537, 10};
+  EXPECT_EQ(SortedCopy::index_bytes(dims, 1), 2U);
+  EXPECT_EQ(SortedCopy::index_bytes(dims, 0), 4U);
+  EXPECT_EQ(SortedCopy::index_bytes({std::uint64_t{1} << 33U, 10}, 1), 8U);
+  EXPECT_EQ(SortedCopy::index_bytes({std::uint64_t{1} << 33U, 10}, 0), 2U);
+  const CooTensor x = cases::make({"", dims, 5000, nullptr, true}, Precision::f32);
+  for (const int mode : {0, 1, 2}) {
+    const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, {});
+    EXPECT_EQ(copy.indices[mode == 2 ? 0 : 2].index(), mode == 1 ? 0U : 1U);
+    const auto rows = static_cast<double>(copy.begin.groups());
+    EXPECT_EQ(static_cast<double>(copy.bytes()), SortedCopy::predicted_bytes(x, mode, rows, true));
+  }
+}
+
+/// MTTKRPs of whole numbers, exact in any order, by this kernel and by the one for coordinates.
+void expect_same_as_coo(const CooTensor& x, std::uint64_t rank) {
+  std::vector<FactorMatrix<float>> factors;
+  for (std::size_t m = 0; m < x.dims.size(); ++m) {
+    factors.emplace_back(Context{}, x.dims[m], rank);
+    for (std::uint64_t i = 0; i < x.dims[m]; ++i)
+      for (std::uint64_t r = 0; r < rank; ++r) factors[m](i, r) = static_cast<float>((i * 31 + r * 17 + m) % 3) - 1;
+  }
+  Tensor coo = build(x, "coo");
+  for (const int threads : {1, 3}) {
+    Context context;
+    context.threads = threads;
+    Tensor copies = build(x, "copies", {}, context);
+    Workspace workspace;
+    for (int mode = 0; mode < x.order(); ++mode) {
+      FactorMatrix<float> found(context, x.dims[static_cast<std::size_t>(mode)], rank);
+      FactorMatrix<float> wanted = found;
+      std::fill_n(found.data(), found.rows() * found.stride(), 9.0F);  // what was there must not matter
+      (void)mttkrp<float>(copies, factors, mode, found, workspace, context, "mttkrp/copies/rows");
+      (void)mttkrp<float>(coo, factors, mode, wanted, workspace, {});
+      ASSERT_TRUE(std::equal(found.data(), found.data() + found.rows() * found.stride(), wanted.data()))
+          << "mode " << mode + 1 << ", " << threads << " threads";
+    }
+  }
+}
+
+CooTensor whole_numbers(const std::vector<std::uint64_t>& dims, std::uint64_t nnz) {
+  CooTensor x = cases::make({"", dims, nnz, nullptr, true}, Precision::f32);
+  auto& values = std::get<Buffer<float>>(x.values);
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) values[k] = static_cast<float>(k % 5) - 2;
+  return x;
+}
+
+TEST(Copies, RowsOverSeveralChunksAndChunksWithoutRowsBetween) {
+  expect_same_as_coo(whole_numbers({3, 400, 500}, 60000), 16);         // rows of 20,000 nonzeros
+  expect_same_as_coo(whole_numbers({1, 300, 200000}, 40000), 8);       // one row; most rows empty
+  expect_same_as_coo(whole_numbers({20, 17000, 30, 40}, 40000), 32);   // three factors
+  expect_same_as_coo(whole_numbers({70000, 30, 9, 8, 7}, 40000), 20);  // four, and 32-bit indices
+  expect_same_as_coo(whole_numbers({50, 60}, 2000), 16);
+}
+
+TEST(Copies, OutputsLargerThanTheCaches) {
+  expect_same_as_coo(whole_numbers({1'100'000, 30, 20}, 20000), 16);  // 70 MB of output, written past the caches
+}
+
+}  // namespace
+}  // namespace polyad
