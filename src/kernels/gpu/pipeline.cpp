@@ -132,16 +132,16 @@ SynchronousTimes Pipeline::run_synchronously(std::span<const Collection> collect
   SynchronousTimes times;
   Lane& lane = lanes_.front();
   const auto begin_time = Clock::now();
-  for (std::size_t i = 0; i < collections.size(); ++i) {
+  for (const Collection& c : collections) {
     CollectionTimes& t = times.collections.emplace_back();
     auto before = Clock::now();
-    begin(lane, collections[i], after, [&](int step) {
+    begin(lane, c, after, [&](int step) {
       lane.queue->finish();
       (step == 1 ? t.copy_in : t.compute) = seconds_since(before);
       before = Clock::now();
     });
     end(lane);
-    t.copy_out = collections[i].out_bytes == 0 ? 0 : seconds_since(before);
+    t.copy_out = c.out_bytes == 0 ? 0 : seconds_since(before);
   }
   times.seconds = seconds_since(begin_time);
   return times;
