@@ -8,8 +8,8 @@
 #define POLYAD_FEW_INSTANCES 1
 #else
 #define POLYAD_FEW_INSTANCES 0
-#endif
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
 
 #include <hwy/detect_targets.h>
