@@ -85,7 +85,7 @@ void expect_same_as_coo(const CooTensor& x, std::uint64_t rank) {
     Workspace workspace;
     for (int mode = 0; mode < x.order(); ++mode) {
       FactorMatrix<float> found(context, x.dims[static_cast<std::size_t>(mode)], rank);
-      FactorMatrix<float> wanted = found;
+      FactorMatrix<float> wanted(context, found.rows(), rank);
       std::fill_n(found.data(), found.rows() * found.stride(), 9.0F);  // what was there must not matter
       (void)mttkrp<float>(copies, factors, mode, found, workspace, context, "mttkrp/copies/rows");
       (void)mttkrp<float>(coo, factors, mode, wanted, workspace, {});
