@@ -104,27 +104,27 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
   for (const int m : inputs) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, shape.nnz + padding, context);
   const std::uint64_t chunks = s.chunks();
   std::vector<ChunkRows> found(chunks);
-  const auto write = [&]<class Index, class Value>(const auto& nonzeros, Buffer<Value> values, Index) {
+  const auto write = [&]<class Index, class Value>(const auto& nonzeros, Buffer<Value> room, Index) {
     std::array<Index*, max_order> to = {};
     for (std::size_t i = 0; i < inputs.size(); ++i)
       to[i] = typed<Index>(s.indices[static_cast<std::size_t>(inputs[i])]);
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-      const std::uint64_t begin = c * chunk_nonzeros;
-      const std::uint64_t end = std::min(shape.nnz, begin + chunk_nonzeros);
+      const std::uint64_t from_nonzero = c * chunk_nonzeros;
+      const std::uint64_t end = std::min(shape.nnz, from_nonzero + chunk_nonzeros);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         Index* out = to[i];
-        for (std::uint64_t z = begin; z < end; ++z) out[z] = nonzeros.template index<Index>(i + 1, z);
+        for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(i + 1, z);
       }
-      Value* out = values.data();
-      for (std::uint64_t z = begin; z < end; ++z) out[z] = static_cast<Value>(nonzeros.value(z));
-      found[c] = rows_of(nonzeros, begin, end);
+      Value* out = room.data();
+      for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = static_cast<Value>(nonzeros.value(z));
+      found[c] = rows_of(nonzeros, from_nonzero, end);
     });
-    s.values = std::move(values);
+    s.values = std::move(room);
   };
-  const auto with_values = [&]<class Value>(const auto& nonzeros, Buffer<Value> values) {
-    if (width == 2) return write(nonzeros, std::move(values), std::uint16_t{});
-    if (width == 4) return write(nonzeros, std::move(values), std::uint32_t{});
-    write(nonzeros, std::move(values), std::uint64_t{});
+  const auto with_values = [&]<class Value>(const auto& nonzeros, Buffer<Value> room) {
+    if (width == 2) return write(nonzeros, std::move(room), std::uint16_t{});
+    if (width == 4) return write(nonzeros, std::move(room), std::uint32_t{});
+    write(nonzeros, std::move(room), std::uint64_t{});
   };
   const bool floats = values_fit_float(x, context);
   sorted.visit([&]<class Nonzeros>(const Nonzeros& nonzeros) {

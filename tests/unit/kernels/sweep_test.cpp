@@ -254,7 +254,7 @@ TEST(Sweep, AnInfinityStaysWithItsNonzeros) {
 
 TEST(Sweep, FibresAreArrangedByLength) {
   for (const CooTensor& x : shapes()) {
-    const Sweep s = Sweep::build(x, {}, {});
+    const Sweep s = Sweep::build(x, {}, false, {});
     std::uint64_t fibres = 0;
     for (std::uint64_t c = 0; c < s.chunks(); ++c) {
       std::uint64_t nonzeros = 0;
