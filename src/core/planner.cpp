@@ -238,8 +238,8 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   std::ranges::stable_sort(good, {}, &FormatEstimate::run_seconds);
   std::string why = good[0].why;
   if (good.size() > 1)
-    why += fmt::format("; building it and {} sweeps take {:.1f} times as long with {} by estimate", expected_sweeps,
-                       good[1].run_seconds() / good[0].run_seconds(), good[1].format);
+    why += fmt::format("; a run with {} takes {:.1f} times as long", good[1].format,
+                       good[1].run_seconds() / good[0].run_seconds());
   return {good[0].format, why + passed_over, good[0].leaf_modes};
 }
 

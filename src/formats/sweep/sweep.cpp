@@ -254,8 +254,8 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
     e.kept += static_cast<double>(leaf_rows(x, split.leaves)) * q.row_bytes() * (1 + q.threads);
   e.leaf_modes = split.leaves;
   e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}{}", listed(split.leaves),
-                      q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums per fibre kept" : "",
-                      leaf_copy ? ", and a copy sorted by the leaves" : "");
+                      q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums kept" : "",
+                      leaf_copy ? ", a copy by leaf" : "");
   return e;
 }
 

@@ -53,9 +53,9 @@ TEST(Planner, RanksAllFormatsAndSaysWhy) {
 }
 
 TEST(Planner, TakesTheSweepWhereFibresAreLongAndCopiesWhereTheyAreSingle) {
-  EXPECT_EQ(choose_format(like_nell2(300000), 16).format, "sweep");
+  EXPECT_TRUE(choose_format(like_nell2(300000), 16).format.starts_with("sweep"));
   GenerateOptions single;
-  single.dims = {30000, 40000, 50000};
+  single.dims = {3000, 4000, 5000};
   single.nnz = 300000;
   single.precision = Precision::f32;
   EXPECT_EQ(choose_format(generate(single), 16).format, "copies");
