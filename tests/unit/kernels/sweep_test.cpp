@@ -87,9 +87,15 @@ class SweepFormats : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Both, SweepFormats, testing::Values("sweep", "sweep-two"),
                          [](const auto& given) { return std::string(given.param) == "sweep" ? "One" : "Two"; });
 
+#ifdef POLYAD_SANITIZED
+constexpr std::uint64_t many_columns = 12;  // the oracle takes long there
+#else
+constexpr std::uint64_t many_columns = 40;
+#endif
+
 TEST_P(SweepFormats, KeptProductsFollowTheFactorsThatChange) {
   for (const CooTensor& x : shapes())
-    for (const std::uint64_t rank : {3U, 40U}) {
+    for (const std::uint64_t rank : {std::uint64_t{3}, many_columns}) {
       const std::string shape = fmt::format("{} rank {}", fmt::join(x.dims, "x"), rank);
       for (const int threads : {1, 3}) {
         Context context;
