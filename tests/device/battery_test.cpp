@@ -19,13 +19,11 @@ using device_cases::shared_context;
 
 using device_cases::Count;
 
-/// Every rank of the list at every order, at order 3 in both precisions: compiling takes most of the time. The largest
-/// case with one that fills no block of columns.
-std::vector<std::uint64_t> ranks_for(const cases::Case& c, Precision precision) {
+/// Every rank of the list at every order and in both precisions; the largest case with one that fills no block of
+/// columns.
+std::vector<std::uint64_t> ranks_for(const cases::Case& c) {
   if (c.nnz > 20000) return {17};
-  if (c.dims.size() == 3) return {1, 3, 8, 10, 16, 17, 33, 64};
-  if (precision == Precision::f32) return {1, 8, 17, 64};
-  return {3, 10, 16, 33};
+  return {1, 3, 8, 10, 16, 17, 33, 64};
 }
 
 /// Order and precision: each compiles programs of its own, and they run side by side in processes of their own.
@@ -39,7 +37,7 @@ TEST_P(DeviceBattery, MttkrpIsExact) {
     if (c.dims.size() != order || c.dims[0] > 100000) continue;
     SCOPED_TRACE(c.name);
     const CooTensor x = cases::make(c, precision);
-    for (const std::uint64_t rank : ranks_for(c, precision)) {
+    for (const std::uint64_t rank : ranks_for(c)) {
       ranks.insert(rank);
       if (precision == Precision::f32) {
         device_cases::run_all<float>(x, rank, shared_context(), count);
@@ -52,8 +50,8 @@ TEST_P(DeviceBattery, MttkrpIsExact) {
   fmt::print("order {}, {}: {} MTTKRPs on {}\n", order, name_of(precision), count.runs,
              shared_context().devices[0]->facts().description);
   EXPECT_EQ(count.kernels.size(), device_cases::device_mttkrps().size());
-  EXPECT_EQ(ranks.size(), order == 3 ? 8U : 4U);
-  constexpr std::array least = {100, 3000, 400, 245, 295};  // 8,080 in both precisions
+  EXPECT_EQ(ranks.size(), 8U);
+  constexpr std::array least = {200, 3000, 800, 490, 590};  // 10,160 in both precisions
   EXPECT_GE(count.runs, least.at(order - 2));
 }
 
