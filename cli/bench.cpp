@@ -5,6 +5,8 @@
 #include <chrono>
 #include <functional>
 
+#include <polyad/factor_stays.hpp>
+
 #include "bench_pipeline.hpp"
 #include "bench_report.hpp"
 #include "kernel_options.hpp"
@@ -48,9 +50,13 @@ Operation mttkrp_operation(const CooTensor& x, const std::vector<int>& modes, st
     state->out.push_back(std::ranges::count(modes, m) > 0
                              ? FactorMatrix<T>(context, x.dims[static_cast<std::size_t>(m)], rank, "the result")
                              : FactorMatrix<T>());
-  return [state, context](Tensor& tensor, int mode, std::string_view kernel) {
-    KernelChoice choice = mttkrp<T>(tensor, state->factors, mode, state->out[static_cast<std::size_t>(mode)],
-                                    state->workspace, context, kernel);
+  return [state, modes, context](Tensor& tensor, int mode, std::string_view kernel) {
+    const auto at = static_cast<std::size_t>(mode);
+    auto next = std::ranges::find(modes, mode) + 1;
+    if (next == modes.end()) next = modes.begin();
+    FactorStays<T> stays(state->factors[at], *next);
+    KernelChoice choice =
+        mttkrp<T>(tensor, state->factors, mode, state->out[at], state->workspace, context, kernel, &stays);
     state->workspace.changed(mode);  // as in CP-ALS, where the result becomes the factor of its mode
     return choice;
   };

@@ -56,7 +56,10 @@ class Workspace {
   /// \param maker what tells one tensor and number of columns from another
   [[nodiscard]] bool holds(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const;
   /// For kernels: the room of a purpose now holds what was made from them.
-  void set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker);
+  /// \param about_to_change a mode whose new factor was used already: it holds when the caller has said once that the
+  /// factor changed
+  void set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker,
+                int about_to_change = -1);
   /// For kernels: how often the factor of a mode was said to have changed.
   [[nodiscard]] std::uint64_t version(int mode) const;
   /// For kernels: what they keep on devices, theirs to make; given back by clear().
@@ -73,13 +76,41 @@ struct KernelChoice {
   std::string why;        ///< why this one
 };
 
+/// What the caller makes of the rows of an MTTKRP, as soon as they are complete and still near the processor: CP-ALS
+/// solves them and adds up their Gram matrix, without a pass of its own over millions of rows. A row that was taken may
+/// serve the next mode at once, so that two modes need one pass over the nonzeros.
+template <class T>
+class RowUpdate {
+ public:
+  RowUpdate() = default;
+  RowUpdate(const RowUpdate&) = delete;
+  RowUpdate& operator=(const RowUpdate&) = delete;
+  virtual ~RowUpdate() = default;
+
+  /// Rows come in parts that are worked on at the same time. Whoever adds something up does so part by part, and can
+  /// say here how many are too many.
+  [[nodiscard]] virtual std::uint64_t most_parts() const = 0;
+  /// Rows will come in so many parts, at most most_parts().
+  virtual void begin(std::uint64_t parts) = 0;
+  /// Rows begin .. end of the output are complete, and may be changed. Every row comes once; those of one part come one
+  /// after the other, in an order that depends on the tensor and the number of threads alone.
+  virtual void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end) = 0;
+  /// Where the factor is that other modes will see: row i is there once it was taken.
+  [[nodiscard]] virtual const FactorMatrix<T>& factor() const = 0;
+
+  /// The mode (0-based) that will be asked for next, when no factor but this one's changes before; -1: not known.
+  int next_mode = -1;
+};
+
 /// V(k,:) = sum over nonzeros with i_mode = k of x * Hadamard product over m != mode of factors[m](i_m,:).
 /// `factors` has one matrix per mode (the one of `mode` is not read), `out` dims[mode] x rank; it is overwritten.
 /// \param kernel the name of a kernel to force; empty: the cheapest that can
 /// \param mode 0-based
+/// \param update is given every row of `out`; may be null
 template <class T>
 KernelChoice mttkrp(Tensor& x, std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
-                    Workspace& workspace, const Context& context = {}, std::string_view kernel = {});
+                    Workspace& workspace, const Context& context = {}, std::string_view kernel = {},
+                    RowUpdate<T>* update = nullptr);
 
 /// The kernel that mttkrp would take.
 [[nodiscard]] KernelChoice mttkrp_choice(const Tensor& x, int mode, std::uint64_t rank, const Context& context = {},

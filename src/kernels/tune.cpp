@@ -7,6 +7,7 @@
 #include "core/tuned.hpp"
 #include "polyad/device_model.hpp"
 #include "polyad/error.hpp"
+#include "polyad/factor_stays.hpp"
 #include "polyad/factors.hpp"
 #include "polyad/kernels.hpp"
 #include "polyad/planner.hpp"
@@ -29,7 +30,9 @@ double seconds_of_sweep(Tensor& x, std::uint64_t rank, const Context& context) {
     const auto begin = std::chrono::steady_clock::now();
     for (int mode = 0; mode < x.order(); ++mode) {
       context.report({"tuning", static_cast<std::uint64_t>(sweep), sweeps, "sweeps"});
-      (void)mttkrp<T>(x, factors, mode, out[static_cast<std::size_t>(mode)], workspace, context);
+      const auto at = static_cast<std::size_t>(mode);
+      FactorStays<T> stays(factors[at], (mode + 1) % x.order());
+      (void)mttkrp<T>(x, factors, mode, out[at], workspace, context, {}, &stays);
       workspace.changed(mode);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

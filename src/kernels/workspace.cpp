@@ -87,8 +87,10 @@ bool Workspace::holds(int purpose, std::span<const int> modes, const std::array<
   return found != rooms_->origins.end() && found->second == rooms_->origin(modes, maker);
 }
 
-void Workspace::set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) {
-  rooms_->origins[purpose] = rooms_->origin(modes, maker);
+void Workspace::set_held(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker,
+                         int about_to_change) {
+  Rooms::Origin& origin = rooms_->origins[purpose] = rooms_->origin(modes, maker);
+  if (about_to_change >= 0) ++origin.versions[static_cast<std::size_t>(about_to_change)];
 }
 
 }  // namespace polyad

@@ -20,6 +20,26 @@ std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
   return rows;
 }
 
+namespace {
+
+/// Rows of a mode that is served together with the root, at the most: every thread adds to a table of its own, at any
+/// row. With more, that costs as much as a gather for that mode alone (deli, 2.5 million: 1.1 of the time).
+constexpr std::uint64_t most_next_rows = std::uint64_t{1} << 18U;
+
+/// Whether the mode after this one is one of the fibres' as well.
+bool is_served_next(const ModeSplit& split, int mode) {
+  const int order = static_cast<int>(split.leaves.size() + split.fibres.size());
+  return split.fibres.size() > 1 && std::ranges::count(split.fibres, (mode + 1) % order) > 0;
+}
+
+}  // namespace
+
+bool gathers_with_next(const CooTensor& x, const ModeSplit& split) {
+  const auto next = static_cast<std::size_t>((split.fibres[0] + 1) % x.order());
+  return is_served_next(split, split.fibres[0]) && x.dims[next] <= most_next_rows &&
+         (split.fibres.size() == 2 || !worth_keeping(split.fibre_count, static_cast<double>(x.nnz())));
+}
+
 double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const CooTensor& x = q.sample.tensor();
   const RowCost& cost = q.cost;
@@ -39,7 +59,18 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const double per_fibre = rows_of_fibre + lines + 1.5;
   const double gather = nnz * (cost.reading_among(table * row_bytes, lines) + 0.3) + fibres * per_fibre;
   const double from_products = fibres * (per_fibre + cost.streaming(row_bytes));
-  const bool keep = worth_keeping(fibres, nnz);
+  // Modes of the fibres beside the root: the next one from the root's gather, the others from products or by gathers of
+  // their own.
+  const bool with_next = gathers_with_next(x, split);
+  const bool keep = split.fibres.size() > (with_next ? 2 : 1) && worth_keeping(fibres, nnz);
+  double other_modes = (others - (with_next ? 1 : 0)) * (keep ? from_products : gather);
+  if (with_next) {
+    const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
+    // Products of roots with very many nonzeros go through the memory.
+    const double cut = std::min(1.0, nnz / q.sample.dim(split.fibres[0]) / static_cast<double>(1U << 14U));
+    other_modes += fibres * (per_fibre - lines + cost.adding_among(q.threads * next * row_bytes, lines) +
+                             cut * cost.streaming(2 * row_bytes));
+  }
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
   // The root's rows are stored; those of other modes and of leaves are private to threads, then summed.
   const double root = q.sample.dim(split.fibres[0]);
@@ -48,8 +79,7 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const double leaves = split.leaf_copy ? sorted_copy_ns(q, split.leaves[0], std::min(nnz, table))
                                         : nnz * (0.3 + 1.3 * cost.adding_among(q.threads * table * row_bytes, lines)) +
                                               fibres * (rows_of_fibre + 1.5) + cost.streaming(4 * table * row_bytes);
-  return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + others * (keep ? from_products : gather) + leaves +
-         tables + outputs;
+  return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + other_modes + leaves + tables + outputs;
 }
 
 namespace {
@@ -59,8 +89,15 @@ ModeSplit split_at(const CooTensor& x, int first, int count) {
   const int order = x.order();
   ModeSplit split;
   for (int k = 0; k < order; ++k) (k < count ? split.leaves : split.fibres).push_back((first + k) % order);
-  std::ranges::stable_sort(split.fibres, std::ranges::greater{},
-                           [&](int m) { return x.dims[static_cast<std::size_t>(m)]; });
+  const auto length = [&](int m) { return x.dims[static_cast<std::size_t>(m)]; };
+  std::vector<int> roots;
+  for (const int m : split.fibres)
+    if (is_served_next(split, m) && length((m + 1) % order) <= most_next_rows) roots.push_back(m);
+  if (roots.empty()) roots = split.fibres;
+  const int root = *std::ranges::max_element(roots, {}, length);
+  std::ranges::stable_sort(split.fibres, [&](int a, int b) {
+    return (a == root) != (b == root) ? a == root : length(a) > length(b);
+  });
   return split;
 }
 

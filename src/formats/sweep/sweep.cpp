@@ -21,9 +21,51 @@ struct Arranger {
   const Sweep& to;
   const Nonzeros& nonzeros;
 
-  [[nodiscard]] std::uint64_t chunk_begin(std::uint64_t chunk) const { return chunk * Sweep::chunk_nonzeros; }
-  [[nodiscard]] std::uint64_t chunk_end(std::uint64_t chunk) const {
-    return std::min(to.tensor_shape.nnz, (chunk + 1) * Sweep::chunk_nonzeros);
+  [[nodiscard]] std::uint64_t chunk_begin(std::uint64_t chunk) const { return to.begin[chunk]; }
+  [[nodiscard]] std::uint64_t chunk_end(std::uint64_t chunk) const { return to.begin[chunk + 1]; }
+  [[nodiscard]] std::uint64_t root_of(std::uint64_t z) const { return nonzeros.template index<std::uint64_t>(0, z); }
+
+  /// The first nonzero of begin .. end whose root is not below `root`.
+  [[nodiscard]] std::uint64_t first_from(std::uint64_t root, std::uint64_t begin, std::uint64_t end) const {
+    while (begin < end) {
+      const std::uint64_t middle = begin + (end - begin) / 2;
+      if (root_of(middle) < root) {
+        begin = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
+    return begin;
+  }
+
+  /// Where chunks begin, and the end of the last one: every chunk_nonzeros nonzeros, moved back to where a root begins.
+  [[nodiscard]] std::vector<std::uint64_t> cut_chunks() const {
+    const std::uint64_t nnz = to.tensor_shape.nnz;
+    std::vector<std::uint64_t> bounds = {0};
+    bool inside = false;  // the last bound is in the middle of a root
+    for (std::uint64_t at = Sweep::chunk_nonzeros; at < nnz; at += Sweep::chunk_nonzeros) {
+      if (inside) {
+        const std::uint64_t end = first_from(root_of(bounds.back()) + 1, bounds.back(), at);
+        if (end < at || root_of(at) != root_of(bounds.back())) {  // what is left of the root
+          bounds.push_back(end);
+          inside = false;
+        }
+      }
+      const std::uint64_t begin = first_from(root_of(at), bounds.back(), at);
+      if (begin > bounds.back()) {
+        bounds.push_back(begin);
+        inside = false;
+      } else if (at - bounds.back() >= Sweep::chunk_nonzeros) {
+        bounds.push_back(at);
+        inside = true;
+      }
+    }
+    if (inside) {
+      const std::uint64_t end = first_from(root_of(bounds.back()) + 1, bounds.back(), nnz);
+      if (end < nnz) bounds.push_back(end);
+    }
+    if (nnz > 0) bounds.push_back(nnz);
+    return bounds;
   }
 
   /// Calls take(begin, length) for the fibres of a chunk.
@@ -52,8 +94,7 @@ struct Arranger {
   }
 
   [[nodiscard]] Sweep::Roots roots(std::uint64_t chunk) const {
-    return {nonzeros.template index<Index>(0, chunk_begin(chunk)),
-            nonzeros.template index<Index>(0, chunk_end(chunk) - 1)};
+    return {root_of(chunk_begin(chunk)), root_of(chunk_end(chunk) - 1)};
   }
 
   /// Writes a chunk whose fibres are counted.
@@ -88,8 +129,20 @@ struct Arranger {
   }
 };
 
+/// Bytes of the narrowest type that holds indices below `rows`.
+std::uint64_t narrow_bytes(std::uint64_t rows) {
+  return rows <= std::uint64_t{1} << 16U ? 2 : rows <= std::uint64_t{1} << 32U ? 4 : 8;
+}
+
+/// Bytes of an index of the fibres' modes: one type for all of them.
+std::uint64_t id_bytes(const std::vector<std::uint64_t>& dims, const ModeSplit& split) {
+  std::uint64_t most = 0;
+  for (const int m : split.fibres) most = std::max(most, dims[static_cast<std::size_t>(m)]);
+  return narrow_bytes(most);
+}
+
 /// A buffer of the narrowest type that holds indices below `rows`.
-Sweep::LeafBuffer leaf_buffer(std::uint64_t rows, std::size_t count, const Context& context) {
+Sweep::NarrowBuffer leaf_buffer(std::uint64_t rows, std::size_t count, const Context& context) {
   constexpr std::string_view purpose = "the leaves of sweep";
   if (rows <= std::uint64_t{1} << 16U) return Buffer<std::uint16_t>(context, count, purpose, Paging::plain);
   if (rows <= std::uint64_t{1} << 32U) return Buffer<std::uint32_t>(context, count, purpose, Paging::plain);
@@ -117,8 +170,9 @@ std::optional<int> Sweep::leaf_position(int mode) const {
 
 std::uint64_t Sweep::bytes() const {
   std::uint64_t sum =
-      bytes_in(leaves) + bytes_in(values) + lengths.bytes() + first.bytes() + roots.bytes() + occupied.bytes();
-  for (const IndexBuffer& b : ids) sum += bytes_in(b);
+      bytes_in(leaves) + bytes_in(values) + lengths.bytes() + begin.bytes() + first.bytes() + roots.bytes() +
+      occupied.bytes() + cut.size() * sizeof(std::uint64_t);
+  for (const NarrowBuffer& b : ids) sum += bytes_in(b);
   return sum + (leaf_copy ? leaf_copy->bytes() : 0);
 }
 
@@ -137,16 +191,19 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
   radix::Scratch scratch;
   const SortedNonzeros sorted(x, order, s.split.fibres.size(), context, scratch);
   const std::uint64_t nnz = x.nnz();
-  const std::uint64_t chunks = (nnz + chunk_nonzeros - 1) / chunk_nonzeros;
-  s.lengths = Buffer<Lengths>(context, chunks, "the lengths of fibres", Paging::plain);
-  s.first = Buffer<std::uint64_t>(context, chunks + 1, "the first fibres of chunks", Paging::plain);
-  s.roots = Buffer<Roots>(context, chunks, "the roots of chunks", Paging::plain);
   s.leaves = leaf_buffer(s.leaf_rows, nnz + padding, context);
   if (s.split.leaves.size() > 1)
     s.occupied = Buffer<std::uint8_t>(context, s.leaf_rows, "the occupied leaves", Paging::plain);
   const auto arrange = [&]<class Index, class Nonzeros>(const Nonzeros& nonzeros) {
     using Value = typename Nonzeros::value_type;
     const Arranger<Nonzeros, Index> arranger{s, nonzeros};
+    const std::vector<std::uint64_t> bounds = arranger.cut_chunks();
+    const std::uint64_t chunks = bounds.size() - 1;
+    s.begin = Buffer<std::uint64_t>(context, chunks + 1, "where chunks begin", Paging::plain);
+    std::ranges::copy(bounds, s.begin.data());
+    s.lengths = Buffer<Lengths>(context, chunks, "the lengths of fibres", Paging::plain);
+    s.first = Buffer<std::uint64_t>(context, chunks + 1, "the first fibres of chunks", Paging::plain);
+    s.roots = Buffer<Roots>(context, chunks, "the roots of chunks", Paging::plain);
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
       arranger.count(c, s.lengths[c]);
       s.roots[c] = arranger.roots(c);
@@ -155,6 +212,8 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     for (std::uint64_t c = 0; c < chunks; ++c) {
       s.first[c + 1] = s.first[c];
       for (const std::uint16_t count : s.lengths[c]) s.first[c + 1] += count;
+      const bool goes_on = c + 1 < chunks && s.roots[c + 1].first == s.roots[c].last;
+      if (goes_on || (c > 0 && s.roots[c - 1].last == s.roots[c].first)) s.cut.push_back(c);
     }
     std::vector<Index*> fibre_ids;
     for (std::size_t h = 0; h < s.split.fibres.size(); ++h) {
@@ -176,8 +235,14 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     s.values = std::move(sorted_values);
   };
   sorted.visit([&](const auto& nonzeros) {
-    s.tensor_shape.index_width() == IndexWidth::u64 ? arrange.template operator()<std::uint64_t>(nonzeros)
-                                                    : arrange.template operator()<std::uint32_t>(nonzeros);
+    switch (id_bytes(x.dims, s.split)) {
+      case 2:
+        return arrange.template operator()<std::uint16_t>(nonzeros);
+      case 4:
+        return arrange.template operator()<std::uint32_t>(nonzeros);
+      default:
+        return arrange.template operator()<std::uint64_t>(nonzeros);
+    }
   });
   if (leaf_copy) {
     radix::Scratch again;
@@ -202,20 +267,20 @@ StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split)
   const double chunks = std::ceil(nnz / static_cast<double>(Sweep::chunk_nonzeros));
   const double fibres = stored_fibres(x, split);
   const auto modes = static_cast<double>(split.fibres.size());
-  const double leaf = rows <= 1U << 16U ? 2 : rows <= std::uint64_t{1} << 32U ? 4 : 8;
-  const auto index = static_cast<double>(bytes_of(width_for(x.dims)));
+  const auto leaf = static_cast<double>(narrow_bytes(rows));
+  const auto index = static_cast<double>(id_bytes(x.dims, split));
   StoragePrediction p;
-  p.words = leaf / 4 * nnz + modes * fibres;
-  p.formula = "leaf/4*nnz + |H|*F (an estimate)";
+  p.words = leaf / 4 * nnz + modes * index / 4 * fibres;
+  p.formula = "leaf/4*nnz + |H|*index/4*F (an estimate)";
   p.bytes = (split.leaves.size() > 1 ? static_cast<double>(rows) : 0) +
             nnz * (leaf + static_cast<double>(bytes_of(x.precision()))) + modes * fibres * index +
-            chunks * (sizeof(Sweep::Lengths) + sizeof(Sweep::Roots) + 8) + 8 +
+            chunks * (sizeof(Sweep::Lengths) + sizeof(Sweep::Roots) + 16) + 16 +
             static_cast<double>(Sweep::padding) * (leaf + modes * index);
   if (split.leaf_copy) {
     const int mode = split.leaves[0];
     const double most = std::min(nnz, static_cast<double>(rows));
     p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 + 2 * most;
-    p.formula = "leaf/4*nnz + |H|*(F + index/4*nnz) + 2*S (an estimate)";
+    p.formula = "leaf/4*nnz + |H|*index/4*(F + nnz) + 2*S (an estimate)";
     p.bytes += SortedCopy::predicted_bytes(x, mode, most, sample.values_fit_float());
   }
   return p;
@@ -247,14 +312,20 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
   e.bytes = storage_of(q.sample, split).bytes;
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
+  const bool with_next = gathers_with_next(x, split);
   const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());
   e.kept = keeps ? fibres * q.row_bytes() : 0;
+  if (with_next) {
+    const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
+    e.kept = std::max(e.kept, std::min(fibres, 2.0 * static_cast<double>(Sweep::chunk_nonzeros)) * q.threads * q.row_bytes()) +
+             next * q.row_bytes() * q.threads;
+  }
   // Of merged leaves a table of products, and sums for each thread.
   if (split.leaves.size() > 1)
     e.kept += static_cast<double>(leaf_rows(x, split.leaves)) * q.row_bytes() * (1 + q.threads);
   e.leaf_modes = split.leaves;
   e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}{}", listed(split.leaves),
-                      q.sample.nnz() / std::max(1.0, split.fibre_count), keeps ? ", sums kept" : "",
+                      q.sample.nnz() / std::max(1.0, split.fibre_count), with_next ? ", one for two modes" : keeps ? ", sums kept" : "",
                       leaf_copy ? ", a copy by leaf" : "");
   return e;
 }

@@ -3,6 +3,7 @@
 /// in the README beside it and in docs/design/0005-sweep.md.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -18,15 +19,18 @@ namespace polyad {
 /// Nonzeros sorted by the fibres' modes and cut into chunks; in a chunk the fibres are arranged by their length, so
 /// that loops over fibres of one length have no surprises for the branch predictor. A fibre that is longer than
 /// `longest_fibre`, or that a chunk cuts, is stored as several: nothing that uses it can tell.
+///
+/// A chunk has all nonzeros of its roots, so that their rows are complete when it is done; or, of a root with very many
+/// nonzeros, a piece of those and nothing else: then it is cut.
 struct Sweep {
-  /// Nonzeros of a chunk, but for the last.
+  /// Nonzeros of a chunk, about; at most twice as many.
   static constexpr std::uint64_t chunk_nonzeros = std::uint64_t{1} << 14U;
   /// Nonzeros of a fibre.
   static constexpr std::size_t longest_fibre = 48;
   /// Elements behind the last one that loops may look at, ahead of what they do.
   static constexpr std::size_t padding = 64;
 
-  using LeafBuffer = std::variant<Buffer<std::uint16_t>, Buffer<std::uint32_t>, Buffer<std::uint64_t>>;
+  using NarrowBuffer = std::variant<Buffer<std::uint16_t>, Buffer<std::uint32_t>, Buffer<std::uint64_t>>;
   /// Fibres of each length in a chunk.
   using Lengths = std::array<std::uint16_t, longest_fibre>;  // [length - 1]
 
@@ -41,13 +45,15 @@ struct Sweep {
   ModeSplit split;
   std::uint64_t serial = 0;             ///< different for every one that was built in this process
   std::uint64_t leaf_rows = 0;          ///< rows of a table indexed by leaves
-  LeafBuffer leaves;                    ///< [nnz + padding]
+  NarrowBuffer leaves;                  ///< [nnz + padding]
   ValueBuffer values;                   ///< [nnz]
-  std::vector<IndexBuffer> ids;         ///< [mode of split.fibres][fibres + padding]
+  std::vector<NarrowBuffer> ids;        ///< [mode of split.fibres][fibres + padding], all of one type
   Buffer<Lengths> lengths;              ///< [chunks]
+  Buffer<std::uint64_t> begin;          ///< [chunks + 1] the first nonzero of each
   Buffer<std::uint64_t> first;          ///< [chunks + 1] the first fibre of each
   Buffer<std::uint8_t> occupied;        ///< [leaf_rows] of merged leaves: 1 where there is a nonzero; else empty
   Buffer<Roots> roots;                  ///< [chunks]
+  std::vector<std::uint64_t> cut;       ///< chunks that have a piece of one root, ascending
   std::optional<SortedCopy> leaf_copy;  ///< of sweep-two: the nonzeros once more, sorted by the leaf mode
 
   /// \param leaf_copy one leaf mode, with a copy of its own
@@ -58,6 +64,7 @@ struct Sweep {
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::uint64_t chunks() const { return lengths.size(); }
   [[nodiscard]] std::uint64_t fibres() const { return chunks() == 0 ? 0 : first[chunks()]; }
+  [[nodiscard]] bool is_cut(std::uint64_t chunk) const { return std::ranges::binary_search(cut, chunk); }
   /// Where a mode is among the fibres' modes; unset for a leaf mode.
   [[nodiscard]] std::optional<int> fibre_position(int mode) const;
   /// Where a mode is among the leaf modes.
@@ -89,20 +96,23 @@ void Sweep::decode(std::uint64_t first_nonzero, std::size_t count, NonzeroBlock<
       leaves);
   // Fibres: from run to run of one length.
   for (std::uint64_t z = first_nonzero, end = first_nonzero + count; z < end;) {
-    const std::uint64_t chunk = z / chunk_nonzeros;
+    const auto chunk = static_cast<std::uint64_t>(std::upper_bound(begin.begin(), begin.end(), z) - begin.begin()) - 1;
     std::uint64_t fibre = first[chunk];
-    std::uint64_t begin = chunk * chunk_nonzeros;  // of the run
+    std::uint64_t run = begin[chunk];
     std::size_t length = 1;
-    for (; z >= begin + lengths[chunk][length - 1] * length; ++length) {
-      begin += lengths[chunk][length - 1] * length;
+    for (; z >= run + lengths[chunk][length - 1] * length; ++length) {
+      run += lengths[chunk][length - 1] * length;
       fibre += lengths[chunk][length - 1];
     }
-    const std::uint64_t run_end = std::min(end, begin + lengths[chunk][length - 1] * length);
-    for (; z < run_end; ++z) {
-      const std::uint64_t f = fibre + (z - begin) / length;
-      for (std::size_t h = 0; h < ids.size(); ++h)
-        rooms[static_cast<std::size_t>(split.fibres[h])][z - first_nonzero] = typed<Index>(ids[h])[f];
-    }
+    const std::uint64_t run_end = std::min(end, run + lengths[chunk][length - 1] * length);
+    for (std::size_t h = 0; h < ids.size(); ++h)
+      std::visit(
+          [&](const auto& stored) {
+            Index* to = rooms[static_cast<std::size_t>(split.fibres[h])] - first_nonzero;
+            for (std::uint64_t k = z; k < run_end; ++k) to[k] = static_cast<Index>(stored[fibre + (k - run) / length]);
+          },
+          ids[h]);
+    z = run_end;
   }
 }
 

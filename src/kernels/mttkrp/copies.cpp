@@ -46,13 +46,57 @@ RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   return l;
 }
 
+/// The rows that are not between the first and the last of a chunk, so that they are complete only at the end: those
+/// two, and empty ones before and after.
+class RowsAtEnds {
+ public:
+  explicit RowsAtEnds(std::uint64_t chunks) : ends_(chunks) {}
+
+  /// A chunk's first and last row.
+  void set(std::uint64_t chunk, std::uint64_t first, std::uint64_t last) { ends_[chunk] = {first, last}; }
+
+  template <class T>
+  void give_to(RowUpdate<T>& update, std::uint64_t first_part, std::uint64_t rows, int threads) const {
+    cpu::for_each_chunk(threads, parts, [&](std::uint64_t part, int) {
+      const cpu::Share share = cpu::share_of(ends_.size(), static_cast<int>(part), parts);
+      // Before the share: all rows but the last one of the chunk before, unless that is the first one of it too.
+      std::uint64_t next = share.begin == 0 ? 0 : after(share.begin - 1);
+      for (std::uint64_t c = share.begin; c < share.end; ++c) {
+        if (next <= ends_[c].first) update.take(first_part + part, next, ends_[c].first + 1);
+        next = after(c);
+      }
+      if (share.end == ends_.size() && next < rows) update.take(first_part + part, next, rows);
+    });
+  }
+
+  /// Parts of the update beside those of the chunks.
+  static constexpr int parts = 16;
+
+ private:
+  struct Ends {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+
+  /// The first row that is neither before a chunk, nor in it, but for its last one if it has several.
+  [[nodiscard]] std::uint64_t after(std::uint64_t chunk) const {
+    return ends_[chunk].last + (ends_[chunk].first == ends_[chunk].last ? 1 : 0);
+  }
+
+  std::vector<Ends> ends_;  // [chunks]
+};
+
 template <class T>
 void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   if (r.nnz() == 0) return clear(r.out, r.threads());
-  const RowLoop<T> all = loop_over(r, copy);
+  RowLoop<T> all = loop_over(r, copy);
   const std::uint64_t chunks = copy.chunks();
+  const ChunkGroups groups(chunks);
+  RowUpdate<T>* update = r.pending.take_on(groups.count + RowsAtEnds::parts);
+  RowsAtEnds ends(chunks);
+  if (update != nullptr) all.past_cache = false;
   BoundaryRows<T> sides(r, chunks, false);
-  cpu::for_each_chunk(r.threads(), chunks, [&](std::uint64_t c, int) {
+  groups.for_each(r.threads(), [&](std::uint64_t c, std::uint64_t group) {
     RowLoop<T> l = all;
     l.begin_nonzero = c * SortedCopy::chunk_nonzeros;
     l.end_nonzero = std::min(r.nnz(), l.begin_nonzero + SortedCopy::chunk_nonzeros);
@@ -61,10 +105,15 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
     // The chunk before clears or stores the rows up to its last one.
     l.clear_from = c == 0 ? 0 : std::uint64_t{l.rows[copy.begin.group_of(l.begin_nonzero - 1)]} + 1;
     l.clear_to = c + 1 == chunks ? r.out.rows() : std::uint64_t{l.rows[l.end_row - 1]} + 1;
-    l.sink = sides.sink(c, l.rows[l.first_row], l.rows[l.end_row - 1]);
+    const std::uint64_t first = l.rows[l.first_row];
+    const std::uint64_t last = l.rows[l.end_row - 1];
+    l.sink = sides.sink(c, first, last);
     sum_chunk(l);
+    ends.set(c, first, last);
+    if (update != nullptr && first + 1 < last) update->take(group, first + 1, last);
   });
   sides.finish();
+  if (update != nullptr) ends.give_to(*update, groups.count, r.out.rows(), r.threads());
 }
 
 template <class T>

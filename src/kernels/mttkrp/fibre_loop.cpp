@@ -20,7 +20,7 @@ constexpr std::uint64_t fibres_ahead = 8;
 
 /// The product of the rows of N modes (0: as many as there are) of a fibre, all in local variables: a vector store may
 /// alias anything, and what is read through a reference would be loaded again after each.
-template <class T, int C, int N>
+template <class T, int C, class Id, int N>
 struct FibreRows {
   static constexpr std::size_t room = N == 0 ? max_order : N;
   std::array<FibreMode<T>, room> modes;
@@ -36,7 +36,7 @@ struct FibreRows {
   }
 
   HWY_INLINE const T* row(const FibreMode<T>& mode, std::uint64_t fibre) const {
-    return mode.factor + mode.ids[fibre] * stride;
+    return mode.factor + std::uint64_t{static_cast<const Id*>(mode.ids)[fibre]} * stride;
   }
   HWY_INLINE void multiply(std::uint64_t fibre, Cols<T, C>& row_so_far, int from) const {
     for (int m = from; m < count; ++m) {
@@ -75,19 +75,21 @@ HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to) {
   }
 }
 
-template <class T, int C, class Leaf, int N>
+template <class T, int C, class Leaf, class Id, int N>
 HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& all, const Leaf* leaves,
                          std::uint64_t column) {
   using Row = Cols<T, C>;
-  const FibreRows<T, C, N> rows(l, column);
+  const FibreRows<T, C, Id, N> rows(l, column);
   const Sink<T> sink = all;
   const T* values = l.values + chunk.first_nonzero;
   const Leaf* leaf = leaves + chunk.first_nonzero;
   const T* table = l.table + column;
-  const std::uint32_t* out_ids = l.output_ids;
+  const Id* out_ids = static_cast<const Id*>(l.output_ids);
   T* products = l.products == nullptr ? nullptr : l.products + column;
   const std::uint64_t stride = l.stride;
-  const bool aligned = stride * sizeof(T) % 64 == 0 && reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
+  const bool past_cache = l.products_past_cache && stride * sizeof(T) % 64 == 0 &&
+                          reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
+  const std::uint64_t first_product = l.first_product;
   const bool prefetch_leaves = l.prefetch_leaves;
   const bool prefetch_output = l.prefetch_output;
   std::uint64_t fibre = chunk.first_fibre;
@@ -105,36 +107,38 @@ HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const S
       }
       leaf += length;
       values += length;
-      if (products != nullptr) store_past_cache<T, C>(sum, products + fibre * stride, aligned);
+      if (products != nullptr)
+        store_past_cache<T, C>(sum, products + (fibre - first_product) * stride, past_cache);
       rows.multiply(fibre, sum);
-      if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + out_ids[fibre + fibres_ahead] * stride + column);
+      if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
       sum.add_to(sink.at(out_ids[fibre]) + column);
     }
   }
-  if (products != nullptr) hwy::FlushStream();
+  if (past_cache) hwy::FlushStream();
 }
 
-template <class T, int C, int N>
+template <class T, int C, class Id, int N>
 HWY_NOINLINE void add_kept(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& all,
                            std::uint64_t column) {
-  const FibreRows<T, C, N> rows(l, column);
+  const FibreRows<T, C, Id, N> rows(l, column);
   const Sink<T> sink = all;
   const T* products = l.products + column;
-  const std::uint32_t* out_ids = l.output_ids;
+  const std::uint64_t first_product = l.first_product;
+  const Id* out_ids = static_cast<const Id*>(l.output_ids);
   const std::uint64_t stride = l.stride;
   const bool prefetch_output = l.prefetch_output;
   for (std::uint64_t fibre = begin; fibre < end; ++fibre) {
-    Cols<T, C> sum = Cols<T, C>::load(products + fibre * stride);
+    Cols<T, C> sum = Cols<T, C>::load(products + (fibre - first_product) * stride);
     rows.multiply(fibre, sum);
-    if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + out_ids[fibre + fibres_ahead] * stride + column);
+    if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
     sum.add_to(sink.at(out_ids[fibre]) + column);
   }
 }
 
-template <class T, int C, class Leaf, int N>
+template <class T, int C, class Leaf, class Id, int N>
 HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all, const Leaf* leaves,
                           std::uint64_t column) {
-  const FibreRows<T, C, N> rows(l, column);
+  const FibreRows<T, C, Id, N> rows(l, column);
   T* sums = all + column;
   const T* values = l.values + chunk.first_nonzero;
   const Leaf* leaf = leaves + chunk.first_nonzero;
@@ -159,17 +163,19 @@ HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all
   }
 }
 
-/// Calls f with the number of modes that are multiplied as a constant: 1, 2, or 0 for any other.
-template <class F>
+/// Calls f with the type of the fibres' indices and the number of modes that are multiplied as constants: 1, 2, or 0 for
+/// any other. Narrow blocks of columns have the general loop only.
+template <int C, class Id, class F>
 HWY_INLINE void with_inputs(int count, const F& f) {
-  switch (count) {
-    case 1:
-      return f.template run<1>();
-    case 2:
-      return f.template run<2>();
-    default:
-      return f.template run<0>();
+  if constexpr (C >= 16) {
+    if (count == 1) return f.template run<Id, 1>();
+    if (count == 2) return f.template run<Id, 2>();
   }
+  f.template run<Id, 0>();
+}
+template <int C, class T, class F>
+HWY_INLINE void with_ids(const FibreLoop<T>& l, const F& f) {
+  l.short_ids ? with_inputs<C, std::uint16_t>(l.input_count, f) : with_inputs<C, std::uint32_t>(l.input_count, f);
 }
 
 template <class T, int C>
@@ -178,10 +184,10 @@ struct GatherCall {
   const FibreChunk& chunk;
   const Sink<T>& sink;
   std::uint64_t column;
-  template <int N>
+  template <class Id, int N>
   HWY_INLINE void run() const {
-    if (l.short_leaves != nullptr) return gather<T, C, std::uint16_t, N>(l, chunk, sink, l.short_leaves, column);
-    gather<T, C, std::uint32_t, N>(l, chunk, sink, l.leaves, column);
+    if (l.short_leaves != nullptr) return gather<T, C, std::uint16_t, Id, N>(l, chunk, sink, l.short_leaves, column);
+    gather<T, C, std::uint32_t, Id, N>(l, chunk, sink, l.leaves, column);
   }
 };
 
@@ -192,9 +198,9 @@ struct KeptCall {
   std::uint64_t end;
   const Sink<T>& sink;
   std::uint64_t column;
-  template <int N>
+  template <class Id, int N>
   HWY_INLINE void run() const {
-    add_kept<T, C, N>(l, begin, end, sink, column);
+    add_kept<T, C, Id, N>(l, begin, end, sink, column);
   }
 };
 
@@ -204,10 +210,10 @@ struct ScatterCall {
   const FibreChunk& chunk;
   T* sums;
   std::uint64_t column;
-  template <int N>
+  template <class Id, int N>
   HWY_INLINE void run() const {
-    if (l.short_leaves != nullptr) return scatter<T, C, std::uint16_t, N>(l, chunk, sums, l.short_leaves, column);
-    scatter<T, C, std::uint32_t, N>(l, chunk, sums, l.leaves, column);
+    if (l.short_leaves != nullptr) return scatter<T, C, std::uint16_t, Id, N>(l, chunk, sums, l.short_leaves, column);
+    scatter<T, C, std::uint32_t, Id, N>(l, chunk, sums, l.leaves, column);
   }
 };
 
@@ -218,7 +224,7 @@ struct GatherColumns {
   const Sink<T>& sink;
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    with_inputs(l.input_count, GatherCall<T, C>{l, chunk, sink, column});
+    with_ids<C>(l, GatherCall<T, C>{l, chunk, sink, column});
   }
 };
 
@@ -230,7 +236,7 @@ struct KeptColumns {
   const Sink<T>& sink;
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    with_inputs(l.input_count, KeptCall<T, C>{l, begin, end, sink, column});
+    with_ids<C>(l, KeptCall<T, C>{l, begin, end, sink, column});
   }
 };
 
@@ -241,7 +247,7 @@ struct ScatterColumns {
   T* sums;
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    with_inputs(l.input_count, ScatterCall<T, C>{l, chunk, sums, column});
+    with_ids<C>(l, ScatterCall<T, C>{l, chunk, sums, column});
   }
 };
 

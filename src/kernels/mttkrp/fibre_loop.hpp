@@ -20,9 +20,9 @@ namespace polyad {
 /// One mode of the fibres.
 template <class T>
 struct FibreMode {
-  const std::uint32_t* ids = nullptr;  // [fibres]
-  const T* factor = nullptr;           // [rows][stride]
-  bool prefetched = false;             // the matrix does not stay in the L2 cache by itself
+  const void* ids = nullptr;  // [fibres]
+  const T* factor = nullptr;  // [rows][stride]
+  bool prefetched = false;    // the matrix does not stay in the L2 cache by itself
 };
 
 /// Everything a loop needs.
@@ -33,12 +33,15 @@ struct FibreLoop {
   const T* values = nullptr;                    // [nnz]
   std::array<FibreMode<T>, max_order> inputs;   // the modes that are multiplied
   int input_count = 0;
-  const std::uint32_t* output_ids = nullptr;  // [fibres]; not for scatter
-  const T* table = nullptr;                   // gather: [leaf rows][stride]
+  const void* output_ids = nullptr;  // [fibres]; not for scatter
+  bool short_ids = false;            // indices of fibres have 16 bits, else 32
+  const T* table = nullptr;          // gather: [leaf rows][stride]
   bool prefetch_leaves = false;
   bool prefetch_output = false;
-  T* products = nullptr;     // [fibres][stride]: gather writes them unless it is null
-  std::uint64_t stride = 0;  // of all matrices
+  T* products = nullptr;             // [fibres from first_product on][stride]: gather writes them unless it is null
+  std::uint64_t first_product = 0;   // the fibre whose product comes first
+  bool products_past_cache = false;  // nobody reads them soon
+  std::uint64_t stride = 0;          // of all matrices
 };
 
 /// Fibres of one chunk.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "kernels/mttkrp/request.hpp"
+#include "kernels/mttkrp/update_rows.hpp"
 #include "polyad/kernels.hpp"
 
 namespace polyad {
@@ -54,21 +55,23 @@ KernelChoice mttkrp_choice(const Tensor& x, int mode, std::uint64_t rank, const 
 
 template <class T>
 KernelChoice mttkrp(Tensor& x, std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
-                    Workspace& workspace, const Context& context, std::string_view kernel) {
+                    Workspace& workspace, const Context& context, std::string_view kernel, RowUpdate<T>* update) {
   Chosen<MttkrpKernel> chosen = chosen_for(x, mode, out.cols(), context, kernel);
   check_shapes(x, factors, mode, out);
-  const MttkrpRequest<T> request{x.body(mode), factors, mode, out, workspace, context};
+  PendingUpdate<T> pending{update};
+  const MttkrpRequest<T> request{x.body(mode), factors, mode, out, workspace, context, pending};
   if constexpr (sizeof(T) == 4) {
     chosen.kernel->run_f32(request);
   } else {
     chosen.kernel->run_f64(request);
   }
+  if (pending.update != nullptr) update_rows(out, *pending.update, context);
   return {chosen.kernel->entry.name, std::move(chosen.why)};
 }
 
 template KernelChoice mttkrp(Tensor&, std::span<const FactorMatrix<float>>, int, FactorMatrix<float>&, Workspace&,
-                             const Context&, std::string_view);
+                             const Context&, std::string_view, RowUpdate<float>*);
 template KernelChoice mttkrp(Tensor&, std::span<const FactorMatrix<double>>, int, FactorMatrix<double>&, Workspace&,
-                             const Context&, std::string_view);
+                             const Context&, std::string_view, RowUpdate<double>*);
 
 }  // namespace polyad

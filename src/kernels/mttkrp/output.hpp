@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
 #include "kernels/mttkrp/request.hpp"
+#include "kernels/mttkrp/update_rows.hpp"
 
 namespace polyad {
 
@@ -51,6 +53,30 @@ template <class T>
 void clear(FactorMatrix<T>& m, int threads) {
   cpu::parallel_ranges(threads, m.rows() * m.stride(),
                        [&](std::uint64_t b, std::uint64_t e) { std::fill(m.data() + b, m.data() + e, T{0}); });
+}
+
+/// out = tables[0] + tables[1] + ..., in this order; the first may be the output itself. The caller's update gets rows
+/// when they are summed, while they are near.
+template <class T>
+void sum_tables(const MttkrpRequest<T>& r, std::span<const T* const> tables) {
+  T* out = r.out.data();
+  const RowParts parts(r.out.rows(),
+                       r.pending.update == nullptr ? r.out.rows() : r.pending.update->most_parts());
+  RowUpdate<T>* update = r.pending.take_on(parts.count);
+  if (update == nullptr && tables.size() == 1 && tables[0] == out) return;
+  const std::uint64_t stride = r.stride();
+  const bool many = r.out.rows() * stride >= std::uint64_t{1} << 14U;
+  cpu::for_each_chunk(many ? r.threads() : 1, parts.count, [&](std::uint64_t part, int) {
+    const std::uint64_t end = parts.end(part) * stride;
+    for (std::size_t t = 1; t < tables.size(); ++t) {
+      const T* so_far = t == 1 ? tables[0] : out;
+      const T* other = tables[t];
+      for (std::uint64_t i = parts.begin(part) * stride; i < end; ++i) out[i] = so_far[i] + other[i];
+    }
+    if (tables.size() == 1 && tables[0] != out)
+      std::copy(tables[0] + parts.begin(part) * stride, tables[0] + end, out + parts.begin(part) * stride);
+    if (update != nullptr) update->take(part, parts.begin(part), parts.end(part));
+  });
 }
 
 /// An output that several threads add to at arbitrary rows: private copies that are summed at the end, in the order of
@@ -93,15 +119,11 @@ class SharedOutput {
 
   /// Adds the private copies, in the order of the threads.
   void finish() const {
-    if (kind_ != SinkKind::own || threads_ == 1) return;
     const std::uint64_t elements = request_.out.rows() * request_.stride();
-    T* out = request_.out.data();
-    cpu::parallel_ranges(request_.threads(), elements, [&](std::uint64_t b, std::uint64_t e) {
-      for (int t = 1; t < threads_; ++t) {
-        const T* copy = copies_ + static_cast<std::uint64_t>(t - 1) * elements;
-        for (std::uint64_t i = b; i < e; ++i) out[i] += copy[i];
-      }
-    });
+    std::vector<const T*> tables = {request_.out.data()};
+    if (kind_ == SinkKind::own)
+      for (int t = 1; t < threads_; ++t) tables.push_back(copies_ + static_cast<std::uint64_t>(t - 1) * elements);
+    sum_tables<T>(request_, tables);
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/format.hpp"
@@ -36,6 +37,19 @@ struct MttkrpQuestion {
   [[nodiscard]] std::uint64_t rows() const { return tensor.shape().dims[static_cast<std::size_t>(mode)]; }
 };
 
+/// The caller's update of rows, until a kernel takes it on.
+template <class T>
+struct PendingUpdate {
+  RowUpdate<T>* update = nullptr;
+
+  /// The update if there is one and it can have so many parts: whoever took it on gives it every row.
+  [[nodiscard]] RowUpdate<T>* take_on(std::uint64_t parts) {
+    if (update == nullptr || parts > update->most_parts()) return nullptr;
+    update->begin(parts);
+    return std::exchange(update, nullptr);
+  }
+};
+
 /// What a kernel is given.
 template <class T>
 struct MttkrpRequest {
@@ -45,6 +59,7 @@ struct MttkrpRequest {
   FactorMatrix<T>& out;
   Workspace& workspace;
   const Context& context;
+  PendingUpdate<T>& pending;  // rows are given to it afterwards, unless the kernel takes it on
 
   [[nodiscard]] int order() const { return tensor.shape().order(); }
   [[nodiscard]] std::uint64_t nnz() const { return tensor.shape().nnz; }
@@ -70,7 +85,9 @@ enum WorkspacePurpose : int {
   boundary_rows,
   fibre_products,  ///< sweep: per fibre the sum of value * row of its leaves
   leaf_table,      ///< sweep: products of the rows of merged leaf modes
-  leaf_sums        ///< sweep: per merged leaf the sum of value * row of its fibre, one for each thread
+  leaf_sums,       ///< sweep: per merged leaf the sum of value * row of its fibre, one for each thread
+  chunk_products,  ///< sweep: fibre products of the chunk that a thread works on
+  next_outputs     ///< sweep: what threads have added up for the mode that comes next
 };
 
 /// Nanoseconds one thread takes for a row of `rank` columns in a loop over nonzeros, roughly: 1 ns per 16 columns and

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /// \file MTTKRP on the fibres of formats/sweep. In a sweep over the modes the nonzeros are read twice: once to gather
-/// (the first mode of the fibres; the others follow from the products kept) and once to scatter (the leaves; merged
-/// ones follow from their sums); sweep-two sums the rows of its leaf mode from a copy sorted by it. What is kept is
-/// valid as long as the caller says so (Workspace::keep_products).
+/// (the modes of the fibres) and once to scatter (the leaves; merged ones follow from their sums); sweep-two sums the
+/// rows of its leaf mode from a copy sorted by it. One gather serves the root mode and, when the caller takes rows as
+/// they are complete (RowUpdate), the mode after it: chunk by chunk, while the sums per fibre are near. Else these are
+/// kept for the other modes. What is kept is valid as long as the caller says so (Workspace::keep_products).
 #include "formats/sweep/sweep.hpp"
 
 #include "kernels/mttkrp/fibre_loop.hpp"
@@ -29,39 +30,47 @@ class SweepRun {
         },
         s_.leaves);
     loop_.prefetch_leaves = s_.leaf_rows * r.stride() * sizeof(T) >= worth_prefetching;
-    for (std::size_t h = 0; h < s_.split.fibres.size(); ++h) {
-      const auto& ids = std::get<Buffer<std::uint32_t>>(s_.ids[h]);
-      if (s_.split.fibres[h] == r.mode) {
-        loop_.output_ids = ids.data();
-        continue;
-      }
-      const FactorMatrix<T>& factor = factor_of(s_.split.fibres[h]);
-      loop_.inputs[static_cast<std::size_t>(loop_.input_count++)] = {ids.data(), factor.data(),
-                                                                     factor.bytes() >= worth_prefetching};
-    }
+    loop_.short_ids = s_.ids[0].index() == 0;
+    aim_at(loop_, r.mode);
   }
 
   void run() {
     if (r_.nnz() == 0) return clear(r_.out, r_.threads());
     if (const std::optional<int> at = s_.leaf_position(r_.mode)) return to_leaves(*at);
-    if (!prepare_products()) return add_by_owner(r_);
-    if (s_.fibre_position(r_.mode) == 0) {
-      to_root();
-    } else {
+    if (r_.workspace.holds(next_outputs, all_but(r_.mode), team_maker())) return take_begun_output();
+    if (!prepare_table()) return add_by_owner(r_);
+    if (s_.fibre_position(r_.mode) != 0) {
       to_other_fibre_mode();
+    } else if (RowUpdate<T>* update = taken_on_with_next()) {
+      to_root_and_next(*update);
+    } else {
+      to_root();
     }
   }
 
  private:
   const FactorMatrix<T>& factor_of(int mode) const { return r_.factors[static_cast<std::size_t>(mode)]; }
 
-  /// Products of an earlier call, or a table to gather from and perhaps room for the products. False when a table does
-  /// not fit the memory.
-  [[nodiscard]] bool prepare_products() {
-    const std::uint64_t bytes = s_.fibres() * r_.stride() * sizeof(T);
+  /// Output and inputs of a loop over fibres: the rows of a mode, from those of the others.
+  void aim_at(FibreLoop<T>& loop, int mode) const {
+    loop.input_count = 0;
+    for (std::size_t h = 0; h < s_.split.fibres.size(); ++h) {
+      const void* ids = std::visit([](const auto& b) { return static_cast<const void*>(b.data()); }, s_.ids[h]);
+      if (s_.split.fibres[h] == mode) {
+        loop.output_ids = ids;
+        continue;
+      }
+      const FactorMatrix<T>& factor = factor_of(s_.split.fibres[h]);
+      loop.inputs[static_cast<std::size_t>(loop.input_count++)] = {ids, factor.data(),
+                                                                   factor.bytes() >= worth_prefetching};
+    }
+  }
+
+  /// Products of an earlier call, or a table to gather from. False when a table does not fit the memory.
+  [[nodiscard]] bool prepare_table() {
     if (r_.workspace.holds(fibre_products, s_.split.leaves, maker_)) {
       kept_ = true;
-      loop_.products = room(fibre_products, bytes);
+      loop_.products = room(fibre_products, product_bytes(s_.fibres()));
       return true;
     }
     if (merged()) {
@@ -70,13 +79,22 @@ class SweepRun {
     } else {
       loop_.table = factor_of(s_.split.leaves[0]).data();
     }
-    // The product of a tensor of two modes is the result itself.
-    const bool keep = s_.split.fibres.size() > 1 && r_.workspace.keeps_products() &&
-                      worth_keeping(static_cast<double>(s_.fibres()), static_cast<double>(r_.nnz())) &&
-                      r_.workspace.affords(fibre_products, bytes + needed_later(), r_.context);
-    if (keep) loop_.products = room(fibre_products, bytes);
     return true;
   }
+
+  /// Room for the products of this gather, if they serve later modes.
+  void keep_products() {
+    // The product of a tensor of two modes is the result itself.
+    if (kept_ || !worth_keeping_products() || s_.split.fibres.size() < 2 || !r_.workspace.keeps_products()) return;
+    const std::uint64_t bytes = product_bytes(s_.fibres());
+    if (!r_.workspace.affords(fibre_products, bytes + needed_later(), r_.context)) return;
+    loop_.products = room(fibre_products, bytes);
+    loop_.products_past_cache = true;
+  }
+  [[nodiscard]] bool worth_keeping_products() const {
+    return worth_keeping(static_cast<double>(s_.fibres()), static_cast<double>(r_.nnz()));
+  }
+  [[nodiscard]] std::uint64_t product_bytes(std::uint64_t fibres) const { return fibres * r_.stride() * sizeof(T); }
 
   /// Memory that outputs of this and other modes will want: products that are kept must not take it from them.
   [[nodiscard]] std::uint64_t needed_later() const {
@@ -92,31 +110,183 @@ class SweepRun {
   [[nodiscard]] bool merged() const { return s_.split.leaves.size() > 1; }
   [[nodiscard]] std::uint64_t table_bytes() const { return s_.leaf_rows * r_.stride() * sizeof(T); }
 
-  /// Every row of the root mode comes in one chunk, or at its ends.
+  /// The rows of the root mode that a chunk clears: its own, and empty ones before it. Of the pieces of a root the first
+  /// one clears the row.
+  [[nodiscard]] cpu::Share rows_of(std::uint64_t c) const {
+    return {c == 0 ? 0 : s_.roots[c - 1].last + 1, c + 1 == s_.chunks() ? r_.out.rows() : s_.roots[c].last + 1};
+  }
+  void clear_rows(std::uint64_t c) const {
+    const cpu::Share rows = rows_of(c);
+    if (rows.begin < rows.end) std::fill(r_.out.row(rows.begin), r_.out.row(rows.begin) + (rows.end - rows.begin) * r_.stride(), T{0});
+  }
+  void give_rows(std::uint64_t c, RowUpdate<T>& update, std::uint64_t part) const {
+    const cpu::Share rows = rows_of(c);
+    if (rows.begin < rows.end) update.take(part, rows.begin, rows.end);
+  }
+  void give_cut_rows(RowUpdate<T>& update, std::uint64_t part) const {
+    for (const std::uint64_t c : s_.cut) give_rows(c, update, part);
+  }
+  [[nodiscard]] Sink<T> own_rows(T* rows) const {
+    Sink<T> sink;
+    sink.out = rows;
+    sink.stride = r_.stride();
+    return sink;
+  }
+  /// The row of a root that is cut comes from several chunks: each has a side row.
+  [[nodiscard]] std::uint64_t cut_position(std::uint64_t c) const {
+    return static_cast<std::uint64_t>(std::ranges::lower_bound(s_.cut, c) - s_.cut.begin());
+  }
+  [[nodiscard]] Sink<T> side_row(BoundaryRows<T>& sides, std::uint64_t c) const {
+    return sides.sink(cut_position(c), s_.roots[c].first, s_.roots[c].first);
+  }
+
+  /// Every row of the root mode comes in one chunk, but for those of roots that are cut.
   void to_root() {
-    const std::uint64_t chunks = s_.chunks();
-    BoundaryRows<T> rows(r_, chunks, false);
-    cpu::for_each_chunk(r_.threads(), chunks, [&](std::uint64_t c, int) {
-      // Roots ascend from chunk to chunk, not within one: its rows are those from the last one of the chunk before on.
-      const std::uint64_t begin = c == 0 ? 0 : s_.roots[c - 1].last + 1;
-      const std::uint64_t end = c + 1 == chunks ? r_.out.rows() : s_.roots[c].last + 1;
-      if (begin < end) std::fill(r_.out.row(begin), r_.out.row(begin) + (end - begin) * r_.stride(), T{0});
-      chunk_to(c, rows.sink(c, s_.roots[c].first, s_.roots[c].last));
+    keep_products();
+    const ChunkGroups groups(s_.chunks());
+    RowUpdate<T>* update = r_.pending.take_on(groups.count + 1);
+    BoundaryRows<T> sides(r_, s_.cut.size(), false);
+    groups.for_each(r_.threads(), [&](std::uint64_t c, std::uint64_t group) {
+      clear_rows(c);
+      if (s_.is_cut(c)) return chunk_to(c, side_row(sides, c));
+      chunk_to(c, own_rows(r_.out.data()));
+      if (update != nullptr) give_rows(c, *update, group);
     });
-    rows.finish();
+    sides.finish();
+    if (update != nullptr) give_cut_rows(*update, groups.count);
     set_held();
   }
 
-  /// Rows of the other modes come anywhere.
+  /// The caller's update, if one gather can serve this mode, which is the root, and the next one.
+  [[nodiscard]] RowUpdate<T>* taken_on_with_next() {
+    if (kept_ || r_.pending.update == nullptr || !r_.workspace.keeps_products()) return nullptr;
+    const int next = r_.pending.update->next_mode;
+    if (next == r_.mode || next < 0 || !s_.fibre_position(next)) return nullptr;
+    if (s_.split.fibres.size() > 2 && worth_keeping_products()) return nullptr;  // they serve all of them
+    const auto threads = static_cast<std::uint64_t>(team());
+    const std::uint64_t table = s_.tensor_shape.dims[static_cast<std::size_t>(next)] * r_.stride() * sizeof(T);
+    // As for private outputs (SharedOutput::affordable).
+    if (table * (threads - 1) / 100 > s_.fibres()) return nullptr;
+    // What is needed beside, once for all: the products of chunks, and of roots that are cut.
+    if (!r_.workspace.affords(next_outputs, table * threads + product_bytes(cut_fibres() + threads * most_fibres()) +
+                                                needed_later(),
+                              r_.context))
+      return nullptr;
+    return r_.pending.take_on(threads + 1);
+  }
+
+  /// One gather for the root mode and the next: when the rows of a chunk's roots are complete, the caller makes rows of
+  /// the factor from them, and these with the products of the chunk, which are still near, are added to what will be
+  /// the output of the next mode, private to every thread.
+  void to_root_and_next(RowUpdate<T>& update) {
+    const int next = update.next_mode;
+    const int threads = team();
+    const std::uint64_t stride = r_.stride();
+    const std::uint64_t elements = s_.tensor_shape.dims[static_cast<std::size_t>(next)] * stride;
+    T* tables = room(next_outputs, elements * sizeof(T) * static_cast<std::uint64_t>(threads));
+    const std::uint64_t near = most_fibres() * stride;
+    T* near_products = room(chunk_products, near * sizeof(T) * static_cast<std::uint64_t>(threads));
+    T* later_products = s_.cut.empty() ? nullptr : room(fibre_products, product_bytes(cut_fibres()));
+    std::vector<std::uint64_t> later(s_.cut.size());  // where the products of each begin
+    for (std::size_t i = 1; i < later.size(); ++i) later[i] = later[i - 1] + fibres_in(s_.cut[i - 1]) * stride;
+
+    FibreLoop<T> to_next = loop_;
+    aim_at(to_next, next);
+    to_next.prefetch_output = elements * sizeof(T) >= worth_prefetching;
+    for (int m = 0; m < to_next.input_count; ++m) {
+      FibreMode<T>& input = to_next.inputs[static_cast<std::size_t>(m)];
+      if (input.ids == loop_.output_ids) input = {input.ids, update.factor().data(), false};
+    }
+    const auto add_chunk = [&](std::uint64_t c, T* products, T* table) {
+      FibreLoop<T> loop = to_next;
+      loop.products = products;
+      loop.first_product = s_.first[c];
+      add_products(loop, s_.first[c], s_.first[c + 1], own_rows(table));
+    };
+    BoundaryRows<T> sides(r_, s_.cut.size(), false);
+    cpu::run_team(threads, [&](int rank, int size) {
+      T* table = tables + static_cast<std::uint64_t>(rank) * elements;
+      T* mine = near_products + static_cast<std::uint64_t>(rank) * near;
+      std::fill_n(table, elements, T{0});
+      for_share(rank, size, [&](std::uint64_t c) {
+        const bool cut = s_.is_cut(c);
+        FibreLoop<T> loop = loop_;
+        loop.products = cut ? later_products + later[cut_position(c)] : mine;
+        loop.first_product = s_.first[c];
+        clear_rows(c);
+        gather_fibres(loop, chunk(c), cut ? side_row(sides, c) : own_rows(r_.out.data()));
+        if (cut) return;
+        give_rows(c, update, static_cast<std::uint64_t>(rank));
+        add_chunk(c, mine, table);
+      });
+    });
+    sides.finish();
+    give_cut_rows(update, static_cast<std::uint64_t>(threads));
+    cpu::run_team(threads, [&](int rank, int size) {
+      for_share(rank, size, [&](std::uint64_t c) {
+        if (s_.is_cut(c))
+          add_chunk(c, later_products + later[cut_position(c)], tables + static_cast<std::uint64_t>(rank) * elements);
+      });
+    });
+    r_.workspace.set_held(next_outputs, all_but(next), team_maker(), r_.mode);
+  }
+
+  /// What to_root_and_next has begun.
+  void take_begun_output() {
+    const std::uint64_t elements = r_.out.rows() * r_.stride();
+    const T* tables = room(next_outputs, elements * sizeof(T) * static_cast<std::uint64_t>(team()));
+    std::vector<const T*> all;
+    for (int t = 0; t < team(); ++t) all.push_back(tables + static_cast<std::uint64_t>(t) * elements);
+    sum_tables<T>(r_, all);
+  }
+
+  [[nodiscard]] std::uint64_t fibres_in(std::uint64_t c) const { return s_.first[c + 1] - s_.first[c]; }
+  [[nodiscard]] std::uint64_t most_fibres() const {
+    std::uint64_t most = 0;
+    for (std::uint64_t c = 0; c < s_.chunks(); ++c) most = std::max(most, fibres_in(c));
+    return most;
+  }
+  [[nodiscard]] std::uint64_t cut_fibres() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t c : s_.cut) sum += fibres_in(c);
+    return sum;
+  }
+  [[nodiscard]] std::vector<int> all_but(int mode) const {
+    std::vector<int> modes;
+    for (int m = 0; m < r_.order(); ++m)
+      if (m != mode) modes.push_back(m);
+    return modes;
+  }
+  /// Of what threads have each a part of.
+  [[nodiscard]] std::array<std::uint64_t, 2> team_maker() const {
+    return {maker_[0], maker_[1] | static_cast<std::uint64_t>(team()) << 40U};
+  }
+
+  /// Calls f for the chunks of a thread: a fixed share, about as many nonzeros for each.
+  template <class F>
+  void for_share(int rank, int size, const F& f) const {
+    const cpu::Share share = cpu::share_of(r_.nnz(), rank, size);
+    const auto from = [&](std::uint64_t z) {
+      return static_cast<std::uint64_t>(std::ranges::lower_bound(s_.begin, z) - s_.begin.begin());
+    };
+    const std::uint64_t end = std::min(from(share.end), s_.chunks());
+    for (std::uint64_t c = from(share.begin); c < end; ++c) f(c);
+  }
+
+  /// Rows of the other modes come anywhere. Roots that are cut come last, as in to_root_and_next: the same sums in the
+  /// same order, so that it does not show in the result which of the two it was.
   void to_other_fibre_mode() {
+    keep_products();
     const int threads = team();
     if (!SharedOutput<T>::affordable(r_, threads, s_.fibres())) return add_by_owner(r_);
     loop_.prefetch_output = r_.out.bytes() >= worth_prefetching;
     const SharedOutput<T> output(r_, threads);
     cpu::run_team(threads, [&](int rank, int size) {
       const Sink<T> sink = output.sink(rank);
-      const cpu::Share share = cpu::share_of(s_.chunks(), rank, size);
-      for (std::uint64_t c = share.begin; c < share.end; ++c) chunk_to(c, sink);
+      for (const bool cut : {false, true})
+        for_share(rank, size, [&](std::uint64_t c) {
+          if (s_.is_cut(c) == cut) chunk_to(c, sink);
+        });
     });
     output.finish();
     set_held();
@@ -153,8 +323,7 @@ class SweepRun {
   }
 
   void scatter(T* sums, int rank, int size) const {
-    const cpu::Share share = cpu::share_of(s_.chunks(), rank, size);
-    for (std::uint64_t c = share.begin; c < share.end; ++c) scatter_fibres(loop_, chunk(c), sums);
+    for_share(rank, size, [&](std::uint64_t c) { scatter_fibres(loop_, chunk(c), sums); });
   }
 
   /// Per merged leaf the sum over its nonzeros.
@@ -199,7 +368,7 @@ class SweepRun {
   }
 
   [[nodiscard]] FibreChunk chunk(std::uint64_t c) const {
-    return {s_.lengths[c], s_.first[c], c * Sweep::chunk_nonzeros};
+    return {s_.lengths[c], s_.first[c], s_.begin[c]};
   }
   [[nodiscard]] T* room(WorkspacePurpose purpose, std::uint64_t bytes) const {
     return static_cast<T*>(r_.workspace.room(purpose, bytes, r_.context));
@@ -232,7 +401,7 @@ const MttkrpKernel mttkrp_sweep_two_pass = {
     [](const MttkrpQuestion& q) {
       const auto* s = get_if<Sweep>(q.tensor);
       if (s == nullptr) return cannot("it works on sweep and sweep-two");
-      if (s->ids[0].index() != 0 || s->leaves.index() == 2) return cannot("it reads 32-bit indices");
+      if (s->ids[0].index() == 2 || s->leaves.index() == 2) return cannot("it reads 16- and 32-bit indices");
       return can(row_cost(q) / 2, s->fibre_position(q.mode) ? "one sum per fibre serves all modes of the fibres"
                                                             : "one product per fibre serves all its leaves");
     },

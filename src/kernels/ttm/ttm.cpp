@@ -96,7 +96,8 @@ SemiSparseTensor ttm_of(const Cfb& cfb, const TtmRequest& t) {
   SemiSparseTensor y{t.mode, fibre_coordinates(cfb, t.context),
                      FactorMatrix<double>(t.context, cfb.fibres(), t.matrix.rows, "the rows of ttm")};
   Workspace workspace;
-  const MttkrpRequest<double> request{t.x.body(t.mode), {}, t.mode, y.rows, workspace, t.context};
+  PendingUpdate<double> nothing;
+  const MttkrpRequest<double> request{t.x.body(t.mode), {}, t.mode, y.rows, workspace, t.context, nothing};
   with_types(cfb.shape(), [&]<class Index, class Value>() { add_fibres<Index, Value>(cfb, factor, request); });
   return y;
 }

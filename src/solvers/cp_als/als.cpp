@@ -40,6 +40,10 @@ std::uint64_t model_bytes(const Tensor& x, std::uint64_t rank) {
                                                                     : rows * row;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 bool has(const std::vector<int>& modes, int mode) { return std::ranges::count(modes, mode) > 0; }
 
 }  // namespace
@@ -98,6 +102,7 @@ bool Als<T>::step(const std::function<bool()>& stop) {
 
 template <class T>
 void Als<T>::update(int mode) {
+  const auto begin = std::chrono::steady_clock::now();
   const bool nonnegative = is_nonnegative(mode);
   FactorMatrix<T>& factor = state_.factors[at(mode)];
   FactorMatrix<T> out;
@@ -107,21 +112,31 @@ void Als<T>::update(int mode) {
     if (mttkrp_[at(mode)].rows() == 0) mttkrp_[at(mode)] = FactorMatrix<T>(context_, factor.rows(), rank_);
     out = std::move(mttkrp_[at(mode)]);
   }
-  dense_->mttkrp(state_.factors, mode, out, nonnegative);
+  Small solution;
+  RowTask<T> task;
+  if (nonnegative) {
+    task.on_host = nonnegative_descent<T>(out, factor, descent_of(mode), context_);
+  } else {
+    solution = solution_of(mode);
+    task.on_host = least_squares<T>(out, solution, context_);
+    task.solution = &solution;
+  }
+  task.on_host->next_mode = next_mode(mode);
+  dense_seconds_ += seconds_since(begin);
+  RowSums sums = dense_->update(state_.factors, mode, out, task);
+
+  const auto solved = std::chrono::steady_clock::now();
   if (nonnegative) {
     mttkrp_[at(mode)] = std::move(out);
   } else {
     factor = std::move(out);
   }
-
-  const auto begin = std::chrono::steady_clock::now();
-  const Small gram = gram_of_others(mode);
-  RowSums sums = nonnegative ? nonnegative_descent(mode, gram) : least_squares(mode, gram);
   state_.grams[at(mode)] = std::move(sums.gram);
   state_.residual.reset();
   state_.inner = 0;
   state_.inner_is_known = true;
-  for (std::uint64_t r = 0; r < rank_; ++r) state_.inner += state_.lambda[r] * sums.inner[r];
+  const double scale = std::ldexp(1.0, -exponent_);
+  for (std::uint64_t r = 0; r < rank_; ++r) state_.inner += state_.lambda[r] * (sums.inner[r] * scale);
   double squares = 0;
   for (std::uint64_t r = 0; r < rank_; ++r) squares += state_.grams[at(mode)](r, r);
   if (!std::isfinite(state_.inner) || !std::isfinite(squares))
@@ -129,7 +144,18 @@ void Als<T>::update(int mode) {
                                               mode + 1, name_of(x_.precision())));
   if (options_.l2 == 0) normalise_columns(mode);
   dense_->finish(factor, mode);
-  dense_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  dense_seconds_ += seconds_since(solved);
+}
+
+/// The mode that is updated after this one, from the factor as the rows are solved; -1 when that is scaled afterwards.
+template <class T>
+int Als<T>::next_mode(int mode) const {
+  if (state_.first_sweep && options_.l2 == 0) return -1;
+  const int order = static_cast<int>(order_);
+  int next = mode;
+  do next = (next + 1) % order;
+  while (is_fixed(next));
+  return next == mode ? -1 : next;
 }
 
 /// Hadamard product of the Gram matrices of all modes but one (-1: of all).
@@ -144,11 +170,12 @@ Small Als<T>::gram_of_others(int mode) const {
   return product;
 }
 
+/// What V is multiplied with: pinv(G) * diag(1 / lambda) * 2^-exponent.
 template <class T>
-RowSums Als<T>::least_squares(int mode, const Small& gram) {
+Small Als<T>::solution_of(int mode) {
   // Values in f32 say nothing about directions that are shorter than their rounding.
   const double smallest = sizeof(T) == 4 ? std::numeric_limits<float>::epsilon() : 0;
-  PseudoInverse inverse = pseudo_inverse(gram, options_.l2, smallest);
+  PseudoInverse inverse = pseudo_inverse(gram_of_others(mode), options_.l2, smallest);
   if (inverse.truncated > 0 && truncation_.empty())
     truncation_ = fmt::format(
         "the Gram matrix of mode {} is singular: {} of {} directions were left out (the data do not determine so many "
@@ -157,22 +184,19 @@ RowSums Als<T>::least_squares(int mode, const Small& gram) {
   const double scale = std::ldexp(1.0, -exponent_);
   for (std::uint64_t r = 0; r < rank_; ++r)
     for (std::uint64_t s = 0; s < rank_; ++s) inverse.matrix(r, s) *= scale / state_.lambda[s];
-  RowSums sums = dense_->solve(state_.factors[at(mode)], mode, inverse.matrix);
-  for (double& i : sums.inner) i *= scale;
-  return sums;
+  return std::move(inverse.matrix);
 }
 
 template <class T>
-RowSums Als<T>::nonnegative_descent(int mode, const Small& gram) {
-  Small ridged = gram;
-  for (std::uint64_t r = 0; r < rank_; ++r) ridged(r, r) += options_.l2;
-  std::vector<double> reciprocal(rank_);
-  for (std::uint64_t r = 0; r < rank_; ++r) reciprocal[r] = 1 / state_.lambda[r];
-  const double scale = std::ldexp(1.0, -exponent_);
-  RowSums sums = descend_rows(mttkrp_[at(mode)], state_.factors[at(mode)], scale, ridged, state_.lambda, reciprocal,
-                              descent_sweeps, context_);
-  for (double& i : sums.inner) i *= scale;
-  return sums;
+DescentOptions Als<T>::descent_of(int mode) const {
+  DescentOptions descent;
+  descent.v_scale = std::ldexp(1.0, -exponent_);
+  descent.gram = gram_of_others(mode);
+  for (std::uint64_t r = 0; r < rank_; ++r) descent.gram(r, r) += options_.l2;
+  descent.start_scale = state_.lambda;
+  for (std::uint64_t r = 0; r < rank_; ++r) descent.end_scale.push_back(1 / state_.lambda[r]);
+  descent.sweeps = descent_sweeps;
+  return descent;
 }
 
 /// Column lengths 1 where they are not near it; lambda takes them. Columns of zeros stay.

@@ -6,8 +6,8 @@
 ///
 ///   V = MTTKRP(n);  G = Hadamard product of A[m]'A[m], m != n;  A[n] = V * pinv(G) * diag(1 / lambda) * 2^-exponent
 ///
-/// V is computed in the memory of A[n] (an MTTKRP does not read the factor of its own mode), and one pass over its rows
-/// solves, stores, and adds up A[n]'A[n] and <X, M>; both may happen on a device (dense_part.hpp). lambda is the scale
+/// V is computed in the memory of A[n] (an MTTKRP does not read the factor of its own mode). As its rows become complete
+/// they are solved, stored, and added to A[n]'A[n] and <X, M>; both may happen on a device (dense_part.hpp). lambda is the scale
 /// of the iteration before: the columns keep lengths near 1 without a second pass. In the first sweep, and when a
 /// length leaves [1/4, 4], the columns are normalised.
 #pragma once
@@ -62,7 +62,7 @@ class Als final : public Solver {
   /// What the user should know about the present state and the way to it.
   [[nodiscard]] std::vector<std::string> notes() const;
   /// Seconds spent outside the MTTKRPs.
-  [[nodiscard]] double dense_seconds() const noexcept { return dense_seconds_; }
+  [[nodiscard]] double dense_seconds() const noexcept { return dense_seconds_ + dense_->seconds(); }
   /// Where the rows of each mode were solved.
   [[nodiscard]] std::vector<std::string_view> dense_places() const;
 
@@ -73,8 +73,9 @@ class Als final : public Solver {
   void start_from_sketch(const Context& context);
   void update(int mode);
   [[nodiscard]] Small gram_of_others(int mode) const;
-  [[nodiscard]] RowSums least_squares(int mode, const Small& gram);
-  [[nodiscard]] RowSums nonnegative_descent(int mode, const Small& gram);
+  [[nodiscard]] int next_mode(int mode) const;
+  [[nodiscard]] Small solution_of(int mode);
+  [[nodiscard]] DescentOptions descent_of(int mode) const;
   void normalise_columns(int mode);
   [[nodiscard]] double squared_residual();
   [[nodiscard]] std::optional<double> careful_residual();

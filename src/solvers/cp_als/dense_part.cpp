@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "kernels/gpu/dense.hpp"
+#include "kernels/mttkrp/update_rows.hpp"
 #include "polyad/error.hpp"
 
 namespace polyad::cp_als_detail {
@@ -14,20 +15,27 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 /// What the MTTKRP gives is on the host.
 template <class T>
 class OnHost final : public DensePart<T> {
  public:
   OnHost(Tensor& x, Workspace& workspace, const Context& context) : x_(x), workspace_(workspace), context_(context) {}
 
-  void mttkrp(std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out, bool /*to_host*/) override {
-    polyad::mttkrp<T>(x_, factors, mode, out, workspace_, context_);
+  [[nodiscard]] RowSums update(std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
+                               const RowTask<T>& task) override {
+    (void)mttkrp<T>(x_, factors, mode, out, workspace_, context_, {}, task.on_host.get());
+    const auto begin = Clock::now();
+    RowSums sums = task.on_host->sums();
+    this->seconds_ += task.on_host->seconds() / context_.thread_count() + seconds_since(begin);
+    return sums;
   }
-  [[nodiscard]] RowSums solve(FactorMatrix<T>& factor, int /*mode*/, const Small& solution) override {
-    return solve_rows(factor, solution, context_);
-  }
-  void scale(FactorMatrix<T>& factor, int /*mode*/, const std::vector<double>& scale) override {
+  void scale(FactorMatrix<T>& factor, int mode, const std::vector<double>& scale) override {
     scale_columns(factor, scale, context_);
+    workspace_.changed(mode);  // once more: what was begun for the next mode is of the factor as it was
   }
   void finish(const FactorMatrix<T>& /*factor*/, int mode) override { workspace_.changed(mode); }
   void bring(std::span<FactorMatrix<T>> /*factors*/) override {}
@@ -56,23 +64,17 @@ class BesideDevice final : public DensePart<T> {
       for (Mode& m : modes_) m.choice = device ? Way::device : Way::host;
   }
 
-  void mttkrp(std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out, bool to_host) override {
-    way_ = to_host ? Way::host : next_way(mode);
+  [[nodiscard]] RowSums update(std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
+                               const RowTask<T>& task) override {
+    measured_ = task.solution != nullptr;
+    way_ = measured_ ? next_way(mode) : Way::host;
     {
       const gpu::OutputStays stays(workspace_, context_);
-      polyad::mttkrp<T>(x_, factors, mode, out, workspace_, context_);
+      (void)mttkrp<T>(x_, factors, mode, out, workspace_, context_);
     }
     begin_ = Clock::now();
-    if (way_ == Way::host) rows_of(mode).read_output(out);
-    measured_ = !to_host;
-  }
-
-  [[nodiscard]] RowSums solve(FactorMatrix<T>& factor, int mode, const Small& solution) override {
-    if (way_ == Way::host) return solve_rows(factor, solution, context_);
-    gpu::DenseSums found = rows_of(mode).solve(solution.values, solution.columns);
-    RowSums sums{Small(rank_), std::move(found.inner)};
-    for (std::uint64_t r = 0; r < rank_; ++r)
-      for (std::uint64_t s = 0; s < rank_; ++s) sums.gram(r, s) = found.gram[r * rank_ + s];
+    RowSums sums = way_ == Way::host ? solve_on_host(mode, out, *task.on_host) : solve_there(mode, *task.solution);
+    this->seconds_ += seconds_since(begin_);
     return sums;
   }
 
@@ -121,6 +123,19 @@ class BesideDevice final : public DensePart<T> {
     bool only_there = false;  // the factor on the host is an old one
   };
 
+  [[nodiscard]] RowSums solve_on_host(int mode, FactorMatrix<T>& out, RowSolver<T>& solver) {
+    rows_of(mode).read_output(out);
+    update_rows(out, solver, context_);
+    return solver.sums();
+  }
+  [[nodiscard]] RowSums solve_there(int mode, const Small& solution) {
+    gpu::DenseSums found = rows_of(mode).solve(solution.values, solution.columns);
+    RowSums sums{Small(rank_), std::move(found.inner)};
+    for (std::uint64_t r = 0; r < rank_; ++r)
+      for (std::uint64_t s = 0; s < rank_; ++s) sums.gram(r, s) = found.gram[r * rank_ + s];
+    return sums;
+  }
+
   [[nodiscard]] Mode& of(int mode) { return modes_[static_cast<std::size_t>(mode)]; }
   [[nodiscard]] gpu::DenseRows<T> rows_of(int mode) { return {workspace_, context_, x_.dims(), mode, rank_}; }
 
@@ -138,7 +153,7 @@ class BesideDevice final : public DensePart<T> {
   }
 
   void decide(Mode& m) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double seconds = seconds_since(begin_);
     if (m.updates == 1) m.host_seconds = seconds;
     if (m.updates == 2) m.choice = seconds <= m.host_seconds ? Way::device : Way::host;
     ++m.updates;

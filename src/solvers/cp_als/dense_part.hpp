@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file Where the dense part of an update runs. On the processor, V and A are the memory of the factor. With one
-/// device, V stays there, and either becomes the factor there, so that only sums over rows come to the host, or comes
+/// \file Where the dense part of an update runs. On the processor, V and A are the memory of the factor, and rows are
+/// solved while the MTTKRP is under way. With one device, V stays there, and either becomes the factor there, so that only sums over rows come to the host, or comes
 /// to the host, is solved there and goes back: whichever costs less.
 #pragma once
 
@@ -16,8 +16,14 @@
 
 namespace polyad::cp_als_detail {
 
-/// The steps of an update that read or write rows. For each mode: mttkrp, solve (or what else the caller does with the
-/// rows on the host), perhaps scale, finish.
+/// What an update makes of V.
+template <class T>
+struct RowTask {
+  std::unique_ptr<RowSolver<T>> on_host;  // never null
+  const Small* solution = nullptr;        // A = V * solution; null: something else, which only the host can
+};
+
+/// The steps of an update that read or write rows. For each mode: update, perhaps scale, finish.
 template <class T>
 class DensePart {
  public:
@@ -26,10 +32,10 @@ class DensePart {
   DensePart& operator=(const DensePart&) = delete;
   virtual ~DensePart() = default;
 
-  /// V of a mode, into `out` or to where solve finds it. \param to_host the caller wants it in `out`
-  virtual void mttkrp(std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out, bool to_host) = 0;
-  /// A = V * solution. \param factor where mttkrp was told to put V; A is put there, or stays on the device
-  [[nodiscard]] virtual RowSums solve(FactorMatrix<T>& factor, int mode, const Small& solution) = 0;
+  /// V of a mode, and the factor from it. \param out where V goes; A is put where the task puts it, or stays on the
+  /// device
+  [[nodiscard]] virtual RowSums update(std::span<const FactorMatrix<T>> factors, int mode, FactorMatrix<T>& out,
+                                       const RowTask<T>& task) = 0;
   /// Column r of A times scale[r].
   virtual void scale(FactorMatrix<T>& factor, int mode, const std::vector<double>& scale) = 0;
   /// The factor of the mode is done.
@@ -41,6 +47,11 @@ class DensePart {
   virtual void replaced() = 0;
   /// Where each mode was solved last: "host" or "device".
   [[nodiscard]] virtual std::vector<std::string_view> places() const = 0;
+  /// Seconds that updates took beside the MTTKRPs.
+  [[nodiscard]] double seconds() const noexcept { return seconds_; }
+
+ protected:
+  double seconds_ = 0;
 };
 
 /// For the devices of the context. The workspace's promise (keep_products) must have been made; it, the tensor and the

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <type_traits>
 
 #include "backends/cpu/simd_targets.hpp"
 #include "backends/cpu/threads.hpp"
+#include "kernels/mttkrp/update_rows.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "solvers/cp_als/row_pass.cpp"
@@ -30,6 +33,7 @@ constexpr std::uint64_t tile_columns = 64 / sizeof(T);
 template <class T>
 struct Block {
   std::uint64_t count = 0;           // rows
+  std::uint64_t solved = 0;          // the first so many have their `after`
   std::uint64_t columns = 0;         // a multiple of tile_columns
   T* before = nullptr;               // [count][columns]
   T* after = nullptr;                // [count][columns]
@@ -84,12 +88,12 @@ HWY_INLINE void tile(const T* HWY_RESTRICT left, std::uint64_t left_row, std::ui
       hn::StoreU(sums[j][v], d, out + static_cast<std::uint64_t>(j) * out_row + static_cast<std::size_t>(v) * lanes);
 }
 
-/// after = before * solution.
+/// after = before * solution, for the rows that are not solved.
 template <class T>
 void multiply_rows(const Block<T>& b, const T* solution) {
   constexpr int rows = tile_rows<T>;
   for (std::uint64_t s = 0; s < b.columns; s += tile_columns<T>) {
-    std::uint64_t i = 0;
+    std::uint64_t i = b.solved;
     for (; i + rows <= b.count; i += rows)
       tile<T, rows>(b.before + i * b.columns, b.columns, 1, solution + s, b.columns, b.columns,
                     b.after + i * b.columns + s, b.columns);
@@ -103,16 +107,24 @@ void multiply_rows(const Block<T>& b, const T* solution) {
 template <class T>
 void add_to_gram(const Block<T>& b, double* gram) {
   constexpr int rows = tile_rows<T>;
-  // Half a vector does for the first rows of a tile on the diagonal: at rank 16 a quarter of the work.
-  using Half = hn::Half<Tag<T>>;
-  HWY_ALIGN T part[rows * tile_columns<T>] = {};
+  // The first rows of a tile on the diagonal have use for half of its columns only: at rank 16 a quarter of the work. So
+  // many rows at a time that there are eight sums again.
+  constexpr bool halves = tile_vectors<T> == 1 || 4 * rows == static_cast<int>(tile_columns<T>);
+  constexpr int half_rows = tile_vectors<T> == 1 ? rows : 2 * rows;
+  using Half = std::conditional_t<tile_vectors<T> == 1, hn::Half<Tag<T>>, Tag<T>>;
+  HWY_ALIGN T part[half_rows * tile_columns<T>] = {};
   for (std::uint64_t r = 0; r < b.columns; r += rows)
     for (std::uint64_t s = 0; s <= r; s += tile_columns<T>) {
-      if (tile_vectors<T> == 1 && r + rows <= s + tile_columns<T> / 2)
-        tile<T, rows, Half, 1>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
-      else
+      std::uint64_t done = rows;
+      if (halves && r + half_rows <= s + tile_columns<T> / 2) {
+        tile<T, half_rows, Half, 1>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
+        done = half_rows;
+      } else if (halves && r + rows <= s + tile_columns<T> / 2) {
+        continue;  // came with the rows before
+      } else {
         tile<T, rows>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
-      for (std::uint64_t j = 0; j < rows; ++j)
+      }
+      for (std::uint64_t j = 0; j < done; ++j)
         for (std::uint64_t c = 0; c < tile_columns<T>; ++c)
           gram[(r + j) * b.columns + s + c] += static_cast<double>(part[j * tile_columns<T> + c]);
     }
@@ -172,11 +184,11 @@ std::uint64_t load_rows(Rows<const T> rows, std::uint64_t begin, std::uint64_t e
   });
 }
 
-/// Puts the block's `after` where its rows came from.
+/// Puts `after` of the rows that were not solved where they belong.
 template <class T>
 void store_rows(const Block<T>& b, Rows<T> rows) {
   with_row_vector<T>(rows.stride, [&](const auto d) HWY_ATTR {
-    for (std::uint64_t k = 0; k < b.count; ++k)
+    for (std::uint64_t k = b.solved; k < b.count; ++k)
       for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d))
         hn::StoreU(hn::LoadU(d, b.after + k * b.columns + s), d, rows.data + b.indices[k] * rows.stride + s);
     return b.count;
@@ -254,23 +266,6 @@ hwy::AlignedFreeUniquePtr<T[]> aligned_zeros(std::uint64_t count) {
   return memory;
 }
 
-/// Where the threads cut the rows, and where sums are added up: a function of the shape alone.
-struct Chunks {
-  std::uint64_t rows = 0;
-  std::uint64_t count = 0;
-  std::uint64_t length = 0;  // rows of a chunk, a multiple of block_rows
-
-  Chunks(std::uint64_t rows_, std::uint64_t columns) : rows(rows_) {
-    // So many that threads are busy, so few that their sums take at most 64 MB.
-    const std::uint64_t most = std::clamp<std::uint64_t>((std::uint64_t{1} << 23U) / (columns * columns), 1, 256);
-    // And so long that the sums of a chunk cost little beside its rows.
-    length = std::max<std::uint64_t>(16, (rows / most + block_rows - 1) / block_rows) * block_rows;
-    count = (rows + length - 1) / length;
-  }
-  [[nodiscard]] std::uint64_t begin(std::uint64_t chunk) const { return chunk * length; }
-  [[nodiscard]] std::uint64_t end(std::uint64_t chunk) const { return std::min(rows, (chunk + 1) * length); }
-};
-
 template <class T>
 bool is_zero(const T* row, std::uint64_t rank) {
   for (std::uint64_t r = 0; r < rank; ++r)
@@ -278,118 +273,208 @@ bool is_zero(const T* row, std::uint64_t rank) {
   return true;
 }
 
-/// Fills blocks with rows that are not zero: fill(begin, end, block) returns the first row not looked at. Calls
-/// work(block), and adds up Gram matrix and inner products.
-template <class T, class Fill, class Work>
-RowSums over_rows(std::uint64_t rows, std::uint64_t rank, const Context& context, const Fill& fill, const Work& work,
-                  bool with_inner) {
-  const std::uint64_t columns = block_columns<T>(rank);
-  const Chunks chunks(rows, columns);
-  const std::uint64_t part_size = columns * columns + columns;
-  Buffer<double> parts(context, std::max<std::uint64_t>(1, chunks.count) * part_size, "sums over the rows of a factor",
-                       Paging::plain);
-  // Below 50 us a thread does not pay. Chunks are handed out one by one: rows of frequent indices lie together, and
-  // those of zeros cost little.
-  const std::uint64_t worth = 1 + rows * columns * columns / (std::uint64_t{1} << 20U);
-  const int threads =
-      static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(context.thread_count()), worth));
-  cpu::for_each_chunk(threads, chunks.count, [&](std::uint64_t c, int) {
-    const auto memory = aligned_zeros<T>(2 * block_rows * columns);
-    std::array<std::uint64_t, block_rows> indices = {};
-    Block<T> block{0, columns, memory.get(), memory.get() + block_rows * columns, indices.data()};
-    double* gram = parts.data() + c * part_size;
-    for (std::uint64_t i = chunks.begin(c); i < chunks.end(c);) {
-      block.count = 0;
-      i = fill(i, chunks.end(c), block);
-      work(block);
-      add_gram(block, gram);
-      if (with_inner) add_inner(block, gram + columns * columns);
-    }
-  });
-  RowSums sums{Small(rank), std::vector<double>(rank)};
-  for (std::uint64_t c = 0; c < chunks.count; ++c) {
-    const double* part = parts.data() + c * part_size;
-    for (std::uint64_t r = 0; r < rank; ++r)
-      for (std::uint64_t s = 0; s <= r; ++s) sums.gram(r, s) += part[r * columns + s];
-    for (std::uint64_t r = 0; r < rank; ++r) sums.inner[r] += part[columns * columns + r];
+/// Solves blocks of rows that are not zero, and adds up Gram matrix and inner products part by part.
+template <class T>
+class BlockSolver : public RowSolver<T> {
+ public:
+  BlockSolver(std::uint64_t rank, const Context& context, bool with_inner)
+      : rank_(rank), columns_(block_columns<T>(rank)), context_(context), with_inner_(with_inner) {}
+
+  /// So few that their sums take at most 64 MB.
+  [[nodiscard]] std::uint64_t most_parts() const override {
+    return std::clamp<std::uint64_t>((std::uint64_t{1} << 23U) / (columns_ * columns_), 1, std::uint64_t{1} << 14U);
   }
-  for (std::uint64_t r = 0; r < rank; ++r)
-    for (std::uint64_t s = 0; s < r; ++s) sums.gram(s, r) = sums.gram(r, s);
-  return sums;
-}
+  void begin(std::uint64_t parts) override {
+    parts_.clear();
+    parts_.resize(parts);
+    sums_ = Buffer<double>(context_, std::max<std::uint64_t>(1, parts) * part_size(), "sums over the rows of a factor",
+                           Paging::plain);
+  }
+  void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end) override {
+    const auto start = std::chrono::steady_clock::now();
+    Part& p = parts_[part];
+    if (!p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
+    Block<T> block{p.rows, p.rows, columns_, p.memory.get(), p.memory.get() + block_rows * columns_, p.indices.data()};
+    for (std::uint64_t i = begin; i < end;) {
+      i = fill(i, end, block);
+      solve(block);
+      block.solved = block.count;
+      if (block.count == block_rows) add_up(part, block);
+    }
+    p.rows = block.count;
+    p.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  [[nodiscard]] RowSums sums() override {
+    RowSums sums{Small(rank_), std::vector<double>(rank_)};
+    for (std::uint64_t p = 0; p < parts_.size(); ++p) {
+      if (!parts_[p].memory) continue;  // no rows
+      Block<T> rest{parts_[p].rows, 0, columns_, parts_[p].memory.get(), parts_[p].memory.get() + block_rows * columns_, nullptr};
+      add_up(p, rest);
+      parts_[p].rows = 0;
+      const double* part = sums_.data() + p * part_size();
+      for (std::uint64_t r = 0; r < rank_; ++r)
+        for (std::uint64_t s = 0; s <= r; ++s) sums.gram(r, s) += part[r * columns_ + s];
+      for (std::uint64_t r = 0; r < rank_; ++r) sums.inner[r] += part[columns_ * columns_ + r];
+    }
+    for (std::uint64_t r = 0; r < rank_; ++r)
+      for (std::uint64_t s = 0; s < r; ++s) sums.gram(s, r) = sums.gram(r, s);
+    return sums;
+  }
+  [[nodiscard]] double seconds() const override {
+    double sum = 0;
+    for (const Part& p : parts_) sum += p.seconds;
+    return sum;
+  }
+
+ protected:
+  /// Takes rows from begin on into the block, before end. Returns the first that was not looked at.
+  [[nodiscard]] virtual std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const = 0;
+  /// Makes `after` of the rows that are not solved, and stores it.
+  virtual void solve(const Block<T>& block) const = 0;
+
+ private:
+  /// What lives from one call to the next: rows that are solved, until there are enough of them to be added up. Chunks
+  /// of a tensor may have a few rows only.
+  struct Part {
+    hwy::AlignedFreeUniquePtr<T[]> memory;
+    std::array<std::uint64_t, block_rows> indices = {};
+    std::uint64_t rows = 0;
+    double seconds = 0;
+  };
+
+  [[nodiscard]] std::uint64_t part_size() const { return columns_ * columns_ + columns_; }
+  void add_up(std::uint64_t part, Block<T>& block) {
+    double* gram = sums_.data() + part * part_size();
+    add_gram(block, gram);
+    if (with_inner_) add_inner(block, gram + columns_ * columns_);
+    block.count = block.solved = 0;
+  }
+
+  std::uint64_t rank_;
+  std::uint64_t columns_;
+  const Context& context_;
+  bool with_inner_;
+  std::vector<Part> parts_;
+  Buffer<double> sums_;  // [parts][columns * columns + columns]
+};
+
+template <class T>
+class LeastSquares final : public BlockSolver<T> {
+ public:
+  LeastSquares(FactorMatrix<T>& rows, const Small& solution, const Context& context)
+      : BlockSolver<T>(rows.cols(), context, true), rows_(rows) {
+    const std::uint64_t columns = block_columns<T>(rows.cols());
+    rounded_ = aligned_zeros<T>(columns * columns);
+    for (std::uint64_t r = 0; r < rows.cols(); ++r)
+      for (std::uint64_t s = 0; s < rows.cols(); ++s) rounded_[r * columns + s] = static_cast<T>(solution(r, s));
+  }
+  [[nodiscard]] const FactorMatrix<T>& factor() const override { return rows_; }
+
+ protected:
+  [[nodiscard]] std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const override {
+    return load(Rows<const T>{rows_.data(), rows_.stride()}, begin, end, block, block.before);
+  }
+  void solve(const Block<T>& block) const override {
+    multiply(block, rounded_.get());
+    store(block, Rows<T>{rows_.data(), rows_.stride()});
+  }
+
+ private:
+  FactorMatrix<T>& rows_;
+  hwy::AlignedFreeUniquePtr<T[]> rounded_;
+};
+
+/// Adds up A'A alone.
+template <class T>
+class Untouched final : public BlockSolver<T> {
+ public:
+  Untouched(const FactorMatrix<T>& rows, const Context& context)
+      : BlockSolver<T>(rows.cols(), context, false), rows_(rows) {}
+  [[nodiscard]] const FactorMatrix<T>& factor() const override { return rows_; }
+
+ protected:
+  [[nodiscard]] std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const override {
+    return load(Rows<const T>{rows_.data(), rows_.stride()}, begin, end, block, block.after);
+  }
+  void solve(const Block<T>& /*block*/) const override {}
+
+ private:
+  const FactorMatrix<T>& rows_;
+};
+
+template <class T>
+class Descent final : public BlockSolver<T> {
+ public:
+  Descent(const FactorMatrix<T>& v, FactorMatrix<T>& factor, const DescentOptions& options, const Context& context)
+      : BlockSolver<T>(v.cols(), context, true), v_(v), factor_(factor), options_(options) {}
+  [[nodiscard]] const FactorMatrix<T>& factor() const override { return factor_; }
+
+ protected:
+  [[nodiscard]] std::uint64_t fill(std::uint64_t i, std::uint64_t end, Block<T>& block) const override {
+    const std::uint64_t rank = v_.cols();
+    for (; i < end && block.count < block_rows; ++i) {
+      if (is_zero(v_.row(i), rank)) {  // the minimum is 0
+        std::fill(factor_.row(i), factor_.row(i) + rank, T{0});
+        continue;
+      }
+      std::copy(v_.row(i), v_.row(i) + rank, block.before + block.count * block.columns);
+      std::copy(factor_.row(i), factor_.row(i) + rank, block.after + block.count * block.columns);
+      block.indices[block.count++] = i;
+    }
+    return i;
+  }
+  void solve(const Block<T>& block) const override {
+    const std::uint64_t rank = v_.cols();
+    const Small& gram = options_.gram;
+    std::vector<double> a(gram.columns);
+    std::vector<double> gradient(gram.columns);
+    for (std::uint64_t k = block.solved; k < block.count; ++k) {
+      const T* before = block.before + k * block.columns;
+      T* after = block.after + k * block.columns;
+      for (std::uint64_t r = 0; r < rank; ++r) {
+        gradient[r] = static_cast<double>(before[r]) * options_.v_scale;
+        a[r] = static_cast<double>(after[r]) * options_.start_scale[r];
+      }
+      for (std::uint64_t s = 0; s < rank; ++s)
+        if (a[s] != 0)
+          for (std::uint64_t r = 0; r < rank; ++r) gradient[r] -= a[s] * gram(s, r);
+      HWY_DYNAMIC_DISPATCH(descend)(a.data(), gradient.data(), gram.values.data(), gram.columns, rank, options_.sweeps);
+      for (std::uint64_t r = 0; r < rank; ++r) after[r] = static_cast<T>(a[r] * options_.end_scale[r]);
+    }
+    store(block, Rows<T>{factor_.data(), factor_.stride()});
+  }
+
+ private:
+  const FactorMatrix<T>& v_;
+  FactorMatrix<T>& factor_;
+  DescentOptions options_;
+};
 
 }  // namespace
 
 template <class T>
+std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>& rows, const Small& solution, const Context& context) {
+  return std::make_unique<LeastSquares<T>>(rows, solution, context);
+}
+
+template <class T>
+std::unique_ptr<RowSolver<T>> nonnegative_descent(const FactorMatrix<T>& v, FactorMatrix<T>& factor,
+                                                  const DescentOptions& options, const Context& context) {
+  return std::make_unique<Descent<T>>(v, factor, options, context);
+}
+
+template <class T>
 RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& context) {
-  const std::uint64_t columns = block_columns<T>(rows.cols());
-  const auto rounded = aligned_zeros<T>(columns * columns);
-  for (std::uint64_t r = 0; r < rows.cols(); ++r)
-    for (std::uint64_t s = 0; s < rows.cols(); ++s) rounded[r * columns + s] = static_cast<T>(solution(r, s));
-  const Rows<T> to{rows.data(), rows.stride()};
-  const Rows<const T> from{rows.data(), rows.stride()};
-  return over_rows<T>(
-      rows.rows(), rows.cols(), context,
-      [&](std::uint64_t begin, std::uint64_t end, Block<T>& block) {
-        return load(from, begin, end, block, block.before);
-      },
-      [&](const Block<T>& block) {
-        multiply(block, rounded.get());
-        store(block, to);
-      },
-      true);
+  LeastSquares<T> solver(rows, solution, context);
+  update_rows(rows, solver, context);
+  return solver.sums();
 }
 
 template <class T>
 Small gram_of(const FactorMatrix<T>& rows, const Context& context) {
-  const Rows<const T> from{rows.data(), rows.stride()};
-  return over_rows<T>(
-             rows.rows(), rows.cols(), context,
-             [&](std::uint64_t begin, std::uint64_t end, Block<T>& block) {
-               return load(from, begin, end, block, block.after);
-             },
-             [](const Block<T>&) {}, false)
-      .gram;
-}
-
-template <class T>
-RowSums descend_rows(const FactorMatrix<T>& v, FactorMatrix<T>& factor, double v_scale, const Small& gram,
-                     const std::vector<double>& start_scale, const std::vector<double>& end_scale, int sweeps,
-                     const Context& context) {
-  const std::uint64_t rank = v.cols();
-  return over_rows<T>(
-      v.rows(), rank, context,
-      [&](std::uint64_t i, std::uint64_t end, Block<T>& block) {
-        for (; i < end && block.count < block_rows; ++i) {
-          if (is_zero(v.row(i), rank)) {  // the minimum is 0
-            std::fill(factor.row(i), factor.row(i) + rank, T{0});
-            continue;
-          }
-          std::copy(v.row(i), v.row(i) + rank, block.before + block.count * block.columns);
-          std::copy(factor.row(i), factor.row(i) + rank, block.after + block.count * block.columns);
-          block.indices[block.count++] = i;
-        }
-        return i;
-      },
-      [&](const Block<T>& block) {
-        std::vector<double> a(gram.columns);
-        std::vector<double> gradient(gram.columns);
-        for (std::uint64_t k = 0; k < block.count; ++k) {
-          const T* before = block.before + k * block.columns;
-          T* after = block.after + k * block.columns;
-          for (std::uint64_t r = 0; r < rank; ++r) {
-            gradient[r] = static_cast<double>(before[r]) * v_scale;
-            a[r] = static_cast<double>(after[r]) * start_scale[r];
-          }
-          for (std::uint64_t s = 0; s < rank; ++s)
-            if (a[s] != 0)
-              for (std::uint64_t r = 0; r < rank; ++r) gradient[r] -= a[s] * gram(s, r);
-          HWY_DYNAMIC_DISPATCH(descend)(a.data(), gradient.data(), gram.values.data(), gram.columns, rank, sweeps);
-          for (std::uint64_t r = 0; r < rank; ++r) after[r] = static_cast<T>(a[r] * end_scale[r]);
-        }
-        store(block, Rows<T>{factor.data(), factor.stride()});
-      },
-      true);
+  Untouched<T> rows_only(rows, context);
+  update_rows(rows, rows_only, context);
+  return rows_only.sums().gram;
 }
 
 template <class T>
@@ -404,11 +489,12 @@ void scale_columns(FactorMatrix<T>& rows, const std::vector<double>& scale, cons
       1U << 10U);
 }
 
-#define POLYAD_INSTANTIATE(T)                                                                                 \
-  template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                \
-  template Small gram_of(const FactorMatrix<T>&, const Context&);                                             \
-  template RowSums descend_rows(const FactorMatrix<T>&, FactorMatrix<T>&, double, const Small&,               \
-                                const std::vector<double>&, const std::vector<double>&, int, const Context&); \
+#define POLYAD_INSTANTIATE(T)                                                                                      \
+  template std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>&, const Small&, const Context&);             \
+  template std::unique_ptr<RowSolver<T>> nonnegative_descent(const FactorMatrix<T>&, FactorMatrix<T>&,              \
+                                                             const DescentOptions&, const Context&);                \
+  template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                      \
+  template Small gram_of(const FactorMatrix<T>&, const Context&);                                                   \
   template void scale_columns(FactorMatrix<T>&, const std::vector<double>&, const Context&);
 POLYAD_INSTANTIATE(float)
 POLYAD_INSTANTIATE(double)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/// \file The dense part of an iteration: one pass over the rows of a factor that turns MTTKRP results into the factor
-/// and collects on the way what the next steps need, so that every row is loaded and stored once.
+/// \file The dense part of an iteration: turns rows of an MTTKRP into rows of the factor and collects on the way what
+/// the next steps need, while the MTTKRP that gives them is still under way (RowUpdate).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "polyad/context.hpp"
+#include "polyad/kernels.hpp"
 #include "polyad/matrix.hpp"
 
 namespace polyad::cp_als_detail {
@@ -27,29 +29,50 @@ struct Small {
   [[nodiscard]] double operator()(std::uint64_t r, std::uint64_t s) const { return values[r * columns + s]; }
 };
 
-/// What a pass over the rows gives. Sums are taken over chunks of rows that depend on the shape alone, in their order:
-/// the same bits for any number of threads.
+/// What a pass over the rows gives. Sums are taken part by part, in the order of parts; which rows a part has depends
+/// on the tensor and its format, or on the shape alone: the same bits for any number of threads.
 struct RowSums {
   Small gram;                 // A'A of the new rows
   std::vector<double> inner;  // per column, sum of V(i,r) * A(i,r)
 };
 
-/// A = V * solution for every row of `rows`, in place. Rows of zeros stay.
+/// Makes the rows of a factor A from those of an MTTKRP V, as they come.
 template <class T>
-[[nodiscard]] RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& context);
+class RowSolver : public RowUpdate<T> {
+ public:
+  /// Over all rows that were taken.
+  [[nodiscard]] virtual RowSums sums() = 0;
+  /// Seconds that threads spent with rows, all of them added.
+  [[nodiscard]] virtual double seconds() const = 0;
+};
+
+/// A = V * solution, in place. Rows of zeros stay. \param rows must outlive what is returned
+template <class T>
+[[nodiscard]] std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>& rows, const Small& solution,
+                                                          const Context& context);
+
+/// Non-negative rows a that approach the minimum of a G a' / 2 - v a' by coordinate descent (HALS: Cichocki, Phan: Fast
+/// local algorithms for large scale nonnegative matrix and tensor factorizations, 2009), `sweeps` times over the
+/// columns:  a_r = max(0, a_r + (v_r - (a G)_r) / G_rr).
+struct DescentOptions {
+  double v_scale = 1;               // v is V(i,:) times this
+  Small gram;                       // G
+  std::vector<double> start_scale;  // the start is A(i,r) * start_scale[r]
+  std::vector<double> end_scale;    // what is stored is a_r * end_scale[r], and that is what the sums are of
+  int sweeps = 1;
+};
+/// \param v, factor must outlive what is returned
+template <class T>
+[[nodiscard]] std::unique_ptr<RowSolver<T>> nonnegative_descent(const FactorMatrix<T>& v, FactorMatrix<T>& factor,
+                                                                const DescentOptions& options, const Context& context);
+
+/// least_squares for rows that are all there.
+template <class T>
+RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& context);
 
 /// A'A.
 template <class T>
 [[nodiscard]] Small gram_of(const FactorMatrix<T>& rows, const Context& context);
-
-/// Non-negative rows a that approach the minimum of a G a' / 2 - v a' by coordinate descent (HALS: Cichocki, Phan: Fast
-/// local algorithms for large scale nonnegative matrix and tensor factorizations, 2009), `sweeps` times over the
-/// columns:  a_r = max(0, a_r + (v_r - (a G)_r) / G_rr). The start is factor(i,r) * start_scale[r]; what is stored is
-/// a_r * end_scale[r], and that is what the sums are of.
-template <class T>
-[[nodiscard]] RowSums descend_rows(const FactorMatrix<T>& v, FactorMatrix<T>& factor, double v_scale, const Small& gram,
-                                   const std::vector<double>& start_scale, const std::vector<double>& end_scale,
-                                   int sweeps, const Context& context);
 
 /// Column r times scale[r], in place.
 template <class T>

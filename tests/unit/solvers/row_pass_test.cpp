@@ -6,6 +6,7 @@
 #include <cmath>
 #include <polyad/polyad.hpp>
 
+#include "kernels/mttkrp/update_rows.hpp"
 #include "solvers/cp_als/gram_solve.hpp"
 #include "unit/solvers/small_tensors.hpp"
 
@@ -93,7 +94,9 @@ TEST(RowPass, DescentFindsTheNonnegativeMinimum) {
       a(i, r) = 0.5;
     }
   const std::vector<double> one(rank, 1.0);
-  (void)descend_rows(v, a, 1.0, gram, one, one, 2000, test::with_threads(2));
+  const Context context = test::with_threads(2);
+  const auto descent = nonnegative_descent<double>(v, a, {1.0, gram, one, one, 2000}, context);
+  update_rows(v, *descent, context);
   for (std::uint64_t i = 0; i < 500; ++i)
     for (std::uint64_t r = 0; r < rank; ++r) {
       double gradient = v(i, r);
