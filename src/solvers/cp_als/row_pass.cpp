@@ -22,7 +22,7 @@
 #define POLYAD_ROW_PASS_BLOCK
 namespace polyad::cp_als_detail {
 
-constexpr std::uint64_t block_rows = 64;
+constexpr std::uint64_t block_rows = 128;
 
 /// Columns of a tile of the small products: one widest vector.
 template <class T>
@@ -103,6 +103,66 @@ void multiply_rows(const Block<T>& b, const T* solution) {
   }
 }
 
+/// Count rows of V vectors: row = row * solution, and sums += the row before * after. A row is in registers before
+/// anything of it is stored.
+template <class T, int Count, int V>
+HWY_INLINE void solve_tile(T* rows, const T* HWY_RESTRICT solution, hn::Vec<Tag<T>>* sums) {
+  const Tag<T> d;
+  constexpr std::uint64_t columns = V * hn::MaxLanes(Tag<T>());
+  hn::Vec<Tag<T>> solved[Count][V];
+  for (int j = 0; j < Count; ++j)
+    for (int v = 0; v < V; ++v) solved[j][v] = hn::Zero(d);
+  for (std::uint64_t k = 0; k < columns; ++k) {
+    hn::Vec<Tag<T>> right[V];
+    for (int v = 0; v < V; ++v) right[v] = hn::LoadU(d, solution + k * columns + static_cast<std::size_t>(v) * hn::Lanes(d));
+    for (int j = 0; j < Count; ++j) {
+      const auto left = hn::Set(d, rows[static_cast<std::uint64_t>(j) * columns + k]);
+      for (int v = 0; v < V; ++v) solved[j][v] = hn::MulAdd(left, right[v], solved[j][v]);
+    }
+  }
+  for (int j = 0; j < Count; ++j)
+    for (int v = 0; v < V; ++v) {
+      T* at = rows + static_cast<std::uint64_t>(j) * columns + static_cast<std::size_t>(v) * hn::Lanes(d);
+      sums[v] = hn::MulAdd(hn::LoadU(d, at), solved[j][v], sums[v]);
+      hn::StoreU(solved[j][v], d, at);
+    }
+}
+
+template <class T, int V>
+void solve_vectors(T* rows, std::uint64_t count, const T* solution, double* inner) {
+  const Tag<T> d;
+  constexpr std::uint64_t columns = V * hn::MaxLanes(Tag<T>());
+  constexpr int most = 12 / V;  // sums in registers: of 16, some are for what is multiplied
+  hn::Vec<Tag<T>> sums[V];
+  for (int v = 0; v < V; ++v) sums[v] = hn::Zero(d);
+  std::uint64_t i = 0;
+  for (; i + most <= count; i += most) solve_tile<T, most, V>(rows + i * columns, solution, sums);
+  for (; i < count; ++i) solve_tile<T, 1, V>(rows + i * columns, solution, sums);
+  HWY_ALIGN T part[columns];
+  for (int v = 0; v < V; ++v) hn::StoreU(sums[v], d, part + static_cast<std::size_t>(v) * hn::Lanes(d));
+  for (std::uint64_t c = 0; c < columns; ++c) inner[c] += static_cast<double>(part[c]);
+}
+
+/// rows = rows * solution, without a copy of them; inner[r] += sum over the rows of before * after. Returns 0, and does
+/// nothing, where a row has too many vectors for that.
+template <class T>
+std::uint64_t solve_in_place(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution, double* inner) {
+  constexpr std::uint64_t lanes = hn::MaxLanes(Tag<T>());
+  switch (columns / lanes) {
+    case 1:
+      solve_vectors<T, 1>(rows, count, solution, inner);
+      return 1;
+    case 2:
+      solve_vectors<T, 2>(rows, count, solution, inner);
+      return 1;
+    case 4:
+      solve_vectors<T, 4>(rows, count, solution, inner);
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 /// Lower triangle, by tiles, of gram += after' after. Sums over a block are in T, over blocks in double.
 template <class T>
 void add_to_gram(const Block<T>& b, double* gram) {
@@ -112,20 +172,22 @@ void add_to_gram(const Block<T>& b, double* gram) {
   constexpr bool halves = tile_vectors<T> == 1 || 4 * rows == static_cast<int>(tile_columns<T>);
   constexpr int half_rows = tile_vectors<T> == 1 ? rows : 2 * rows;
   using Half = std::conditional_t<tile_vectors<T> == 1, hn::Half<Tag<T>>, Tag<T>>;
-  HWY_ALIGN T part[half_rows * tile_columns<T>] = {};
+  HWY_ALIGN T part[half_rows * tile_columns<T>];
   for (std::uint64_t r = 0; r < b.columns; r += rows)
     for (std::uint64_t s = 0; s <= r; s += tile_columns<T>) {
       std::uint64_t done = rows;
+      std::uint64_t width = tile_columns<T>;
       if (halves && r + half_rows <= s + tile_columns<T> / 2) {
         tile<T, half_rows, Half, 1>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
         done = half_rows;
+        width = tile_columns<T> / 2;
       } else if (halves && r + rows <= s + tile_columns<T> / 2) {
         continue;  // came with the rows before
       } else {
         tile<T, rows>(b.after + r, 1, b.columns, b.after + s, b.columns, b.count, part, tile_columns<T>);
       }
       for (std::uint64_t j = 0; j < done; ++j)
-        for (std::uint64_t c = 0; c < tile_columns<T>; ++c)
+        for (std::uint64_t c = 0; c < width; ++c)
           gram[(r + j) * b.columns + s + c] += static_cast<double>(part[j * tile_columns<T> + c]);
     }
 }
@@ -184,6 +246,22 @@ std::uint64_t load_rows(Rows<const T> rows, std::uint64_t begin, std::uint64_t e
   });
 }
 
+/// Whether at least three of four rows are not zero: then zeros are solved with the others, where they lie.
+template <class T>
+std::uint64_t mostly_filled(Rows<const T> rows, std::uint64_t begin, std::uint64_t count) {
+  return with_row_vector<T>(rows.stride, [&](const auto d) HWY_ATTR {
+    std::uint64_t filled = 0;
+    for (std::uint64_t i = begin; i < begin + count; ++i) {
+      const T* row = rows.data + i * rows.stride;
+      auto any = hn::Abs(hn::LoadU(d, row));
+      for (std::uint64_t s = hn::Lanes(d); s < rows.stride; s += hn::Lanes(d))
+        any = hn::Or(any, hn::Abs(hn::LoadU(d, row + s)));
+      filled += hn::AllTrue(d, hn::Eq(any, hn::Zero(d))) ? 0 : 1;
+    }
+    return std::uint64_t{4 * filled >= 3 * count ? 1U : 0U};
+  });
+}
+
 /// Puts `after` of the rows that were not solved where they belong.
 template <class T>
 void store_rows(const Block<T>& b, Rows<T> rows) {
@@ -220,6 +298,13 @@ void descend(double* HWY_RESTRICT a, double* HWY_RESTRICT gradient, const double
   std::uint64_t load_##suffix(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) { \
     return load_rows(rows, begin, end, b, to);                                                                  \
   }                                                                                                             \
+  std::uint64_t filled_##suffix(Rows<const T> rows, std::uint64_t begin, std::uint64_t count) {                \
+    return mostly_filled(rows, begin, count);                                                                   \
+  }                                                                                                             \
+  std::uint64_t in_place_##suffix(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution,       \
+                                  double* inner) {                                                              \
+    return solve_in_place(rows, count, columns, solution, inner);                                               \
+  }                                                                                                             \
   void store_##suffix(const Block<T>& b, Rows<T> rows) { store_rows(b, rows); }
 POLYAD_FOR(float, f32)
 POLYAD_FOR(double, f64)
@@ -240,12 +325,20 @@ namespace {
   HWY_EXPORT(gram_##suffix);                                                                                    \
   HWY_EXPORT(inner_##suffix);                                                                                   \
   HWY_EXPORT(load_##suffix);                                                                                    \
+  HWY_EXPORT(filled_##suffix);                                                                                  \
+  HWY_EXPORT(in_place_##suffix);                                                                                \
   HWY_EXPORT(store_##suffix);                                                                                   \
   void multiply(const Block<T>& b, const T* solution) { HWY_DYNAMIC_DISPATCH(multiply_##suffix)(b, solution); } \
   void add_gram(const Block<T>& b, double* gram) { HWY_DYNAMIC_DISPATCH(gram_##suffix)(b, gram); }              \
   void add_inner(const Block<T>& b, double* inner) { HWY_DYNAMIC_DISPATCH(inner_##suffix)(b, inner); }          \
   std::uint64_t load(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) {          \
     return HWY_DYNAMIC_DISPATCH(load_##suffix)(rows, begin, end, b, to);                                        \
+  }                                                                                                             \
+  bool is_mostly_filled(Rows<const T> rows, std::uint64_t begin, std::uint64_t count) {                         \
+    return HWY_DYNAMIC_DISPATCH(filled_##suffix)(rows, begin, count) != 0;                                      \
+  }                                                                                                             \
+  bool solve_there(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution, double* inner) {     \
+    return HWY_DYNAMIC_DISPATCH(in_place_##suffix)(rows, count, columns, solution, inner) != 0;                 \
   }                                                                                                             \
   void store(const Block<T>& b, Rows<T> rows) { HWY_DYNAMIC_DISPATCH(store_##suffix)(b, rows); }
 POLYAD_FOR(float, f32)
@@ -294,9 +387,16 @@ class BlockSolver : public RowSolver<T> {
     const auto start = std::chrono::steady_clock::now();
     Part& p = parts_[part];
     if (!p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
-    Block<T> block{p.rows, p.rows, columns_, p.memory.get(), p.memory.get() + block_rows * columns_, p.indices.data()};
+    Block<T> block = packed(p);
     for (std::uint64_t i = begin; i < end;) {
-      i = fill(i, end, block);
+      if (end - i >= block_rows) {
+        if (T* there = solve_where_they_lie(i, block_rows, gram_of(part) + columns_ * columns_)) {
+          add_gram({block_rows, block_rows, columns_, nullptr, there, nullptr}, gram_of(part));
+          i += block_rows;
+          continue;
+        }
+      }
+      i = fill(i, std::min(end, i + block_rows), block);
       solve(block);
       block.solved = block.count;
       if (block.count == block_rows) add_up(part, block);
@@ -308,7 +408,7 @@ class BlockSolver : public RowSolver<T> {
     RowSums sums{Small(rank_), std::vector<double>(rank_)};
     for (std::uint64_t p = 0; p < parts_.size(); ++p) {
       if (!parts_[p].memory) continue;  // no rows
-      Block<T> rest{parts_[p].rows, 0, columns_, parts_[p].memory.get(), parts_[p].memory.get() + block_rows * columns_, nullptr};
+      Block<T> rest = packed(parts_[p]);
       add_up(p, rest);
       parts_[p].rows = 0;
       const double* part = sums_.data() + p * part_size();
@@ -329,6 +429,11 @@ class BlockSolver : public RowSolver<T> {
  protected:
   /// Takes rows from begin on into the block, before end. Returns the first that was not looked at.
   [[nodiscard]] virtual std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const = 0;
+  /// Solves rows without packing them, adds to inner, and returns where they are; or does nothing and returns null.
+  [[nodiscard]] virtual T* solve_where_they_lie(std::uint64_t /*begin*/, std::uint64_t /*count*/,
+                                                double* /*inner*/) const {
+    return nullptr;
+  }
   /// Makes `after` of the rows that are not solved, and stores it.
   virtual void solve(const Block<T>& block) const = 0;
 
@@ -343,8 +448,12 @@ class BlockSolver : public RowSolver<T> {
   };
 
   [[nodiscard]] std::uint64_t part_size() const { return columns_ * columns_ + columns_; }
+  [[nodiscard]] double* gram_of(std::uint64_t part) { return sums_.data() + part * part_size(); }
+  [[nodiscard]] Block<T> packed(Part& p) const {
+    return {p.rows, p.rows, columns_, p.memory.get(), p.memory.get() + block_rows * columns_, p.indices.data()};
+  }
   void add_up(std::uint64_t part, Block<T>& block) {
-    double* gram = sums_.data() + part * part_size();
+    double* gram = gram_of(part);
     add_gram(block, gram);
     if (with_inner_) add_inner(block, gram + columns_ * columns_);
     block.count = block.solved = 0;
@@ -373,6 +482,12 @@ class LeastSquares final : public BlockSolver<T> {
  protected:
   [[nodiscard]] std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const override {
     return load(Rows<const T>{rows_.data(), rows_.stride()}, begin, end, block, block.before);
+  }
+  [[nodiscard]] T* solve_where_they_lie(std::uint64_t begin, std::uint64_t count, double* inner) const override {
+    const std::uint64_t columns = block_columns<T>(rows_.cols());
+    if (rows_.stride() != columns || !is_mostly_filled({rows_.data(), columns}, begin, count)) return nullptr;
+    T* there = rows_.row(begin);
+    return solve_there(there, count, columns, rounded_.get(), inner) ? there : nullptr;
   }
   void solve(const Block<T>& block) const override {
     multiply(block, rounded_.get());
