@@ -19,7 +19,8 @@ class FactorStays final : public RowUpdate<T> {
 
   [[nodiscard]] std::uint64_t most_parts() const override { return std::uint64_t{1} << 30U; }
   void begin(std::uint64_t /*parts*/) override {}
-  void take(std::uint64_t /*part*/, std::uint64_t /*begin*/, std::uint64_t /*end*/) override {}
+  void take(std::uint64_t /*part*/, std::uint64_t /*begin*/, std::uint64_t /*end*/, T* /*rows*/) override {}
+  [[nodiscard]] bool reads_rows() const override { return false; }
   [[nodiscard]] const FactorMatrix<T>& factor() const override { return factor_; }
 
  private:

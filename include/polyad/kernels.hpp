@@ -92,9 +92,13 @@ class RowUpdate {
   [[nodiscard]] virtual std::uint64_t most_parts() const = 0;
   /// Rows will come in so many parts, at most most_parts().
   virtual void begin(std::uint64_t parts) = 0;
-  /// Rows begin .. end of the output are complete, and may be changed. Every row comes once; those of one part come one
-  /// after the other, in an order that depends on the tensor and the number of threads alone.
-  virtual void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end) = 0;
+  /// Rows begin .. end of the output are complete. Every row comes once; those of one part come one after the other, in
+  /// an order that depends on the tensor and the number of threads alone.
+  /// \param rows where they are, padded as in the output: there, to be changed in place; or, if reads_rows(), in memory
+  /// that the kernel uses again afterwards, and then the output holds nothing for them
+  virtual void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end, T* rows) = 0;
+  /// Whether `take` looks at the rows: then they are near.
+  [[nodiscard]] virtual bool reads_rows() const { return true; }
   /// Where the factor is that other modes will see: row i is there once it was taken.
   [[nodiscard]] virtual const FactorMatrix<T>& factor() const = 0;
 

@@ -10,6 +10,7 @@
 #include "polyad/device.hpp"
 #include "polyad/device_model.hpp"
 #include "polyad/error.hpp"
+#include "polyad/factor_stays.hpp"
 #include "polyad/factors.hpp"
 #include "polyad/generate.hpp"
 #include "polyad/hicoo.hpp"

@@ -11,8 +11,6 @@ namespace {
 /// Factors below this come from the caches as fast as they are used; requesting their rows costs instructions: nell2 at
 /// rank 32 (3.7 MB) 1.08 of the time, at rank 64 (7.4 MB) 0.86.
 constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
-/// Outputs above this have left the caches before anybody reads them.
-constexpr std::uint64_t past_cache_bytes = std::uint64_t{64} << 20U;
 
 template <class T>
 RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
@@ -56,16 +54,16 @@ class RowsAtEnds {
   void set(std::uint64_t chunk, std::uint64_t first, std::uint64_t last) { ends_[chunk] = {first, last}; }
 
   template <class T>
-  void give_to(RowUpdate<T>& update, std::uint64_t first_part, std::uint64_t rows, int threads) const {
+  void give_to(RowUpdate<T>& update, std::uint64_t first_part, FactorMatrix<T>& out, int threads) const {
     cpu::for_each_chunk(threads, parts, [&](std::uint64_t part, int) {
       const cpu::Share share = cpu::share_of(ends_.size(), static_cast<int>(part), parts);
       // Before the share: all rows but the last one of the chunk before, unless that is the first one of it too.
       std::uint64_t next = share.begin == 0 ? 0 : after(share.begin - 1);
       for (std::uint64_t c = share.begin; c < share.end; ++c) {
-        if (next <= ends_[c].first) update.take(first_part + part, next, ends_[c].first + 1);
+        if (next <= ends_[c].first) update.take(first_part + part, next, ends_[c].first + 1, out.row(next));
         next = after(c);
       }
-      if (share.end == ends_.size() && next < rows) update.take(first_part + part, next, rows);
+      if (share.end == ends_.size() && next < out.rows()) update.take(first_part + part, next, out.rows(), out.row(next));
     });
   }
 
@@ -94,26 +92,37 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   const ChunkGroups groups(chunks);
   RowUpdate<T>* update = r.pending.take_on(groups.count + RowsAtEnds::parts);
   RowsAtEnds ends(chunks);
-  if (update != nullptr) all.past_cache = false;
+  const NearRows<T> near(r, update, all.past_cache);
+  if (update != nullptr && update->reads_rows()) all.past_cache = false;
   BoundaryRows<T> sides(r, chunks, false);
-  groups.for_each(r.threads(), [&](std::uint64_t c, std::uint64_t group) {
+  groups.for_each(r.threads(), [&](std::uint64_t c, std::uint64_t group, int rank) {
     RowLoop<T> l = all;
     l.begin_nonzero = c * SortedCopy::chunk_nonzeros;
     l.end_nonzero = std::min(r.nnz(), l.begin_nonzero + SortedCopy::chunk_nonzeros);
     l.first_row = copy.begin.group_of(l.begin_nonzero);
     l.end_row = copy.begin.group_after(l.first_row, l.end_nonzero - 1) + 1;
-    // The chunk before clears or stores the rows up to its last one.
-    l.clear_from = c == 0 ? 0 : std::uint64_t{l.rows[copy.begin.group_of(l.begin_nonzero - 1)]} + 1;
-    l.clear_to = c + 1 == chunks ? r.out.rows() : std::uint64_t{l.rows[l.end_row - 1]} + 1;
     const std::uint64_t first = l.rows[l.first_row];
     const std::uint64_t last = l.rows[l.end_row - 1];
+    // The chunk before clears or stores the rows up to its last one.
+    l.clear_from = c == 0 ? 0 : std::uint64_t{l.rows[copy.begin.group_of(l.begin_nonzero - 1)]} + 1;
+    l.clear_to = c + 1 == chunks ? r.out.rows() : last + 1;
     l.sink = sides.sink(c, first, last);
-    sum_chunk(l);
     ends.set(c, first, last);
-    if (update != nullptr && first + 1 < last) update->take(group, first + 1, last);
+    T* rows = first + 1 < last ? near.of(rank, last - first - 1) : nullptr;
+    if (rows != nullptr) {  // all but the rows at the ends, and the empty ones before and after, which stay in the output
+      for (std::uint64_t i = l.clear_from; i <= first; ++i) std::fill_n(r.out.row(i), r.stride(), T{0});
+      for (std::uint64_t i = last; i < l.clear_to; ++i) std::fill_n(r.out.row(i), r.stride(), T{0});
+      l.clear_from = first + 1;
+      l.clear_to = last;
+      l.sink.out = NearRows<T>::as_if_first(rows, first + 1, r.stride());
+    } else if (first + 1 < last) {
+      rows = r.out.row(first + 1);
+    }
+    sum_chunk(l);
+    if (update != nullptr && rows != nullptr) update->take(group, first + 1, last, rows);
   });
   sides.finish();
-  if (update != nullptr) ends.give_to(*update, groups.count, r.out.rows(), r.threads());
+  if (update != nullptr) ends.give_to(*update, groups.count, r.out, r.threads());
 }
 
 template <class T>

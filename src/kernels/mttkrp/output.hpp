@@ -67,17 +67,52 @@ void sum_tables(const MttkrpRequest<T>& r, std::span<const T* const> tables) {
   const std::uint64_t stride = r.stride();
   const bool many = r.out.rows() * stride >= std::uint64_t{1} << 14U;
   cpu::for_each_chunk(many ? r.threads() : 1, parts.count, [&](std::uint64_t part, int) {
-    const std::uint64_t end = parts.end(part) * stride;
-    for (std::size_t t = 1; t < tables.size(); ++t) {
-      const T* so_far = t == 1 ? tables[0] : out;
-      const T* other = tables[t];
-      for (std::uint64_t i = parts.begin(part) * stride; i < end; ++i) out[i] = so_far[i] + other[i];
+    constexpr std::uint64_t few_rows = 1024;  // they stay near
+    for (std::uint64_t first = parts.begin(part); first < parts.end(part); first += few_rows) {
+      const std::uint64_t last = std::min(parts.end(part), first + few_rows);
+      for (std::size_t t = 1; t < tables.size(); ++t) {
+        const T* so_far = t == 1 ? tables[0] : out;
+        const T* other = tables[t];
+        for (std::uint64_t i = first * stride; i < last * stride; ++i) out[i] = so_far[i] + other[i];
+      }
+      if (tables.size() == 1 && tables[0] != out)
+        std::copy(tables[0] + first * stride, tables[0] + last * stride, out + first * stride);
+      if (update != nullptr) update->take(part, first, last, out + first * stride);
     }
-    if (tables.size() == 1 && tables[0] != out)
-      std::copy(tables[0] + parts.begin(part) * stride, tables[0] + end, out + parts.begin(part) * stride);
-    if (update != nullptr) update->take(part, parts.begin(part), parts.end(part));
   });
 }
+
+/// Memory for the rows of a chunk, one for each thread: an output that does not fit the caches would be read before it
+/// is written, and the caller's update writes it anyway.
+template <class T>
+class NearRows {
+ public:
+  /// Rows of a thread.
+  static constexpr std::uint64_t most_rows = std::uint64_t{1} << 14U;
+
+  /// \param large whether the output is out of reach of the caches
+  NearRows(const MttkrpRequest<T>& r, const RowUpdate<T>* update, bool large) : elements_(most_rows * r.stride()) {
+    const std::uint64_t bytes = elements_ * sizeof(T) * static_cast<std::uint64_t>(r.threads());
+    if (large && update != nullptr && update->reads_rows() && r.workspace.affords(near_rows, bytes, r.context))
+      memory_ = static_cast<T*>(r.workspace.room(near_rows, bytes, r.context));
+  }
+
+  /// A thread's, for so many rows; null if that is not for them.
+  [[nodiscard]] T* of(int rank, std::uint64_t rows) const {
+    return memory_ == nullptr || rows > most_rows ? nullptr : memory_ + static_cast<std::uint64_t>(rank) * elements_;
+  }
+  /// Where row 0 would be if `first` is the one that `rows` begins with.
+  [[nodiscard]] static T* as_if_first(T* rows, std::uint64_t first, std::uint64_t stride) {
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(rows) - first * stride * sizeof(T));
+  }
+
+ private:
+  std::uint64_t elements_;
+  T* memory_ = nullptr;  // [threads][most_rows][stride]
+};
+
+/// Outputs above this have left the caches before anybody reads them.
+inline constexpr std::uint64_t past_cache_bytes = std::uint64_t{64} << 20U;
 
 /// An output that several threads add to at arbitrary rows: private copies that are summed at the end, in the order of
 /// the threads. With a fixed share of the work for each thread the result is the same for every run with as many

@@ -87,7 +87,8 @@ enum WorkspacePurpose : int {
   leaf_table,      ///< sweep: products of the rows of merged leaf modes
   leaf_sums,       ///< sweep: per merged leaf the sum of value * row of its fibre, one for each thread
   chunk_products,  ///< sweep: fibre products of the chunk that a thread works on
-  next_outputs     ///< sweep: what threads have added up for the mode that comes next
+  next_outputs,    ///< sweep: what threads have added up for the mode that comes next
+  near_rows        ///< rows of the chunks that threads work on
 };
 
 /// Nanoseconds one thread takes for a row of `rank` columns in a loop over nonzeros, roughly: 1 ns per 16 columns and

@@ -117,11 +117,11 @@ class SweepRun {
   }
   void clear_rows(std::uint64_t c) const {
     const cpu::Share rows = rows_of(c);
-    if (rows.begin < rows.end) std::fill(r_.out.row(rows.begin), r_.out.row(rows.begin) + (rows.end - rows.begin) * r_.stride(), T{0});
+    if (rows.begin < rows.end) std::fill_n(r_.out.row(rows.begin), (rows.end - rows.begin) * r_.stride(), T{0});
   }
   void give_rows(std::uint64_t c, RowUpdate<T>& update, std::uint64_t part) const {
     const cpu::Share rows = rows_of(c);
-    if (rows.begin < rows.end) update.take(part, rows.begin, rows.end);
+    if (rows.begin < rows.end) update.take(part, rows.begin, rows.end, r_.out.row(rows.begin));
   }
   void give_cut_rows(RowUpdate<T>& update, std::uint64_t part) const {
     for (const std::uint64_t c : s_.cut) give_rows(c, update, part);
@@ -146,7 +146,14 @@ class SweepRun {
     const ChunkGroups groups(s_.chunks());
     RowUpdate<T>* update = r_.pending.take_on(groups.count + 1);
     BoundaryRows<T> sides(r_, s_.cut.size(), false);
-    groups.for_each(r_.threads(), [&](std::uint64_t c, std::uint64_t group) {
+    const NearRows<T> near(r_, update, r_.out.bytes() >= past_cache_bytes);
+    groups.for_each(r_.threads(), [&](std::uint64_t c, std::uint64_t group, int rank) {
+      const cpu::Share rows = rows_of(c);
+      if (T* mine = s_.is_cut(c) ? nullptr : near.of(rank, rows.end - rows.begin)) {
+        std::fill_n(mine, (rows.end - rows.begin) * r_.stride(), T{0});
+        chunk_to(c, own_rows(NearRows<T>::as_if_first(mine, rows.begin, r_.stride())));
+        return update->take(group, rows.begin, rows.end, mine);
+      }
       clear_rows(c);
       if (s_.is_cut(c)) return chunk_to(c, side_row(sides, c));
       chunk_to(c, own_rows(r_.out.data()));

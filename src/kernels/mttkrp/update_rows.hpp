@@ -10,15 +10,15 @@
 
 namespace polyad {
 
-/// Rows cut into parts by their number alone: so many that threads are busy and the rows of a part stay near, so long
-/// that what is added up per part costs little beside the rows.
+/// Rows cut into parts by their number alone: so many that threads are busy, so long that what is added up per part
+/// costs little beside the rows.
 struct RowParts {
   std::uint64_t rows = 0;
   std::uint64_t length = 0;  // of a part, a multiple of 64
   std::uint64_t count = 0;
 
   RowParts(std::uint64_t rows_, std::uint64_t most_parts) : rows(rows_) {
-    const std::uint64_t most = std::clamp<std::uint64_t>(most_parts, 1, 1024);
+    const std::uint64_t most = std::clamp<std::uint64_t>(most_parts, 1, 256);
     length = std::max<std::uint64_t>(16, (rows / most + 63) / 64) * 64;
     count = (rows + length - 1) / length;
   }
@@ -35,19 +35,19 @@ struct ChunkGroups {
   explicit ChunkGroups(std::uint64_t chunks_)
       : chunks(chunks_), length((chunks_ + 255) / 256), count(length == 0 ? 0 : (chunks_ + length - 1) / length) {}
 
-  /// Calls body(chunk, group) on a team.
+  /// Calls body(chunk, group, rank) on a team.
   template <class Body>
   void for_each(int threads, const Body& body) const {
-    cpu::for_each_chunk(threads, count, [&](std::uint64_t group, int) {
+    cpu::for_each_chunk(threads, count, [&](std::uint64_t group, int rank) {
       const std::uint64_t end = std::min(chunks, (group + 1) * length);
-      for (std::uint64_t c = group * length; c < end; ++c) body(c, group);
+      for (std::uint64_t c = group * length; c < end; ++c) body(c, group, rank);
     });
   }
 };
 
 /// \param out the output that the update is about
 template <class T>
-void update_rows(const FactorMatrix<T>& out, RowUpdate<T>& update, const Context& context) {
+void update_rows(FactorMatrix<T>& out, RowUpdate<T>& update, const Context& context) {
   const RowParts parts(out.rows(), update.most_parts());
   update.begin(parts.count);
   // Below 50 us a thread does not pay. Parts are handed out one by one: rows of frequent indices lie together, and
@@ -56,7 +56,7 @@ void update_rows(const FactorMatrix<T>& out, RowUpdate<T>& update, const Context
   const int threads =
       static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(context.thread_count()), worth));
   cpu::for_each_chunk(threads, parts.count,
-                      [&](std::uint64_t part, int) { update.take(part, parts.begin(part), parts.end(part)); });
+                      [&](std::uint64_t part, int) { update.take(part, parts.begin(part), parts.end(part), out.row(parts.begin(part))); });
 }
 
 }  // namespace polyad

@@ -115,7 +115,7 @@ void Als<T>::update(int mode) {
   Small solution;
   RowTask<T> task;
   if (nonnegative) {
-    task.on_host = nonnegative_descent<T>(out, factor, descent_of(mode), context_);
+    task.on_host = nonnegative_descent<T>(factor, descent_of(mode), context_);
   } else {
     solution = solution_of(mode);
     task.on_host = least_squares<T>(out, solution, context_);

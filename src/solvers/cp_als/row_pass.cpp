@@ -13,6 +13,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "solvers/cp_als/row_pass.cpp"
 #include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -224,14 +225,14 @@ HWY_INLINE auto with_row_vector(std::uint64_t stride, const F& f) {
   return f(hn::CappedTag<T, 4>());
 }
 
-/// Fills `to` (before or after of the block) with rows from `begin` on that are not zero, until the block is full or
-/// `end` is reached. Returns the first row not looked at. (Prefetching the next block's rows gained nothing.)
+/// Fills `to` (before or after of the block) with rows begin .. end that are not zero, the first of which is at
+/// rows.data, until the block is full. Returns the first row not looked at.
 template <class T>
 std::uint64_t load_rows(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) {
   return with_row_vector<T>(rows.stride, [&](const auto d) HWY_ATTR {
     std::uint64_t i = begin;
     for (; i < end && b.count < block_rows; ++i) {
-      const T* from = rows.data + i * rows.stride;
+      const T* from = rows.data + (i - begin) * rows.stride;
       T* row = to + b.count * b.columns;
       auto any = hn::Zero(d);
       for (std::uint64_t s = 0; s < rows.stride; s += hn::Lanes(d)) {
@@ -248,10 +249,10 @@ std::uint64_t load_rows(Rows<const T> rows, std::uint64_t begin, std::uint64_t e
 
 /// Whether at least three of four rows are not zero: then zeros are solved with the others, where they lie.
 template <class T>
-std::uint64_t mostly_filled(Rows<const T> rows, std::uint64_t begin, std::uint64_t count) {
+std::uint64_t mostly_filled(Rows<const T> rows, std::uint64_t count) {
   return with_row_vector<T>(rows.stride, [&](const auto d) HWY_ATTR {
     std::uint64_t filled = 0;
-    for (std::uint64_t i = begin; i < begin + count; ++i) {
+    for (std::uint64_t i = 0; i < count; ++i) {
       const T* row = rows.data + i * rows.stride;
       auto any = hn::Abs(hn::LoadU(d, row));
       for (std::uint64_t s = hn::Lanes(d); s < rows.stride; s += hn::Lanes(d))
@@ -260,6 +261,19 @@ std::uint64_t mostly_filled(Rows<const T> rows, std::uint64_t begin, std::uint64
     }
     return std::uint64_t{4 * filled >= 3 * count ? 1U : 0U};
   });
+}
+
+/// Copies rows to where they are not read soon: whole cache lines need not be read before they are written.
+template <class T>
+void copy_past_cache(Rows<const T> from, std::uint64_t count, T* to) {
+  const std::uint64_t elements = count * from.stride;
+  const Tag<T> d;
+  if (reinterpret_cast<std::uintptr_t>(to) % 64 != 0 || elements % tile_columns<T> != 0) {
+    std::copy(from.data, from.data + elements, to);
+    return;
+  }
+  for (std::uint64_t i = 0; i < elements; i += hn::Lanes(d)) hn::Stream(hn::LoadU(d, from.data + i), d, to + i);
+  hwy::FlushStream();
 }
 
 /// Puts `after` of the rows that were not solved where they belong.
@@ -298,9 +312,8 @@ void descend(double* HWY_RESTRICT a, double* HWY_RESTRICT gradient, const double
   std::uint64_t load_##suffix(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) { \
     return load_rows(rows, begin, end, b, to);                                                                  \
   }                                                                                                             \
-  std::uint64_t filled_##suffix(Rows<const T> rows, std::uint64_t begin, std::uint64_t count) {                \
-    return mostly_filled(rows, begin, count);                                                                   \
-  }                                                                                                             \
+  std::uint64_t filled_##suffix(Rows<const T> rows, std::uint64_t count) { return mostly_filled(rows, count); } \
+  void copy_##suffix(Rows<const T> from, std::uint64_t count, T* to) { copy_past_cache(from, count, to); }      \
   std::uint64_t in_place_##suffix(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution,       \
                                   double* inner) {                                                              \
     return solve_in_place(rows, count, columns, solution, inner);                                               \
@@ -326,6 +339,7 @@ namespace {
   HWY_EXPORT(inner_##suffix);                                                                                   \
   HWY_EXPORT(load_##suffix);                                                                                    \
   HWY_EXPORT(filled_##suffix);                                                                                  \
+  HWY_EXPORT(copy_##suffix);                                                                                    \
   HWY_EXPORT(in_place_##suffix);                                                                                \
   HWY_EXPORT(store_##suffix);                                                                                   \
   void multiply(const Block<T>& b, const T* solution) { HWY_DYNAMIC_DISPATCH(multiply_##suffix)(b, solution); } \
@@ -334,10 +348,13 @@ namespace {
   std::uint64_t load(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) {          \
     return HWY_DYNAMIC_DISPATCH(load_##suffix)(rows, begin, end, b, to);                                        \
   }                                                                                                             \
-  bool is_mostly_filled(Rows<const T> rows, std::uint64_t begin, std::uint64_t count) {                         \
-    return HWY_DYNAMIC_DISPATCH(filled_##suffix)(rows, begin, count) != 0;                                      \
+  bool is_mostly_filled(Rows<const T> rows, std::uint64_t count) {                                              \
+    return HWY_DYNAMIC_DISPATCH(filled_##suffix)(rows, count) != 0;                                             \
   }                                                                                                             \
-  bool solve_there(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution, double* inner) {     \
+  void copy(Rows<const T> from, std::uint64_t count, T* to) {                                                   \
+    HWY_DYNAMIC_DISPATCH(copy_##suffix)(from, count, to);                                                       \
+  }                                                                                                             \
+  bool solve_vectors(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution, double* inner) {     \
     return HWY_DYNAMIC_DISPATCH(in_place_##suffix)(rows, count, columns, solution, inner) != 0;                 \
   }                                                                                                             \
   void store(const Block<T>& b, Rows<T> rows) { HWY_DYNAMIC_DISPATCH(store_##suffix)(b, rows); }
@@ -370,8 +387,13 @@ bool is_zero(const T* row, std::uint64_t rank) {
 template <class T>
 class BlockSolver : public RowSolver<T> {
  public:
-  BlockSolver(std::uint64_t rank, const Context& context, bool with_inner)
-      : rank_(rank), columns_(block_columns<T>(rank)), context_(context), with_inner_(with_inner) {}
+  /// \param v what the rows are like
+  BlockSolver(const FactorMatrix<T>& v, const Context& context, bool with_inner)
+      : rank_(v.cols()),
+        stride_(v.stride()),
+        columns_(block_columns<T>(rank_)),
+        context_(context),
+        with_inner_(with_inner) {}
 
   /// So few that their sums take at most 64 MB.
   [[nodiscard]] std::uint64_t most_parts() const override {
@@ -383,20 +405,15 @@ class BlockSolver : public RowSolver<T> {
     sums_ = Buffer<double>(context_, std::max<std::uint64_t>(1, parts) * part_size(), "sums over the rows of a factor",
                            Paging::plain);
   }
-  void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end) override {
+  void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end, T* rows) override {
     const auto start = std::chrono::steady_clock::now();
     Part& p = parts_[part];
-    if (!p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
-    Block<T> block = packed(p);
-    for (std::uint64_t i = begin; i < end;) {
-      if (end - i >= block_rows) {
-        if (T* there = solve_where_they_lie(i, block_rows, gram_of(part) + columns_ * columns_)) {
-          add_gram({block_rows, block_rows, columns_, nullptr, there, nullptr}, gram_of(part));
-          i += block_rows;
-          continue;
-        }
-      }
-      i = fill(i, std::min(end, i + block_rows), block);
+    std::uint64_t i = begin;
+    while (end - i >= block_rows && solve_there(i, rows + (i - begin) * stride_, part)) i += block_rows;
+    if (i < end && !p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
+    Block<T> block{p.rows, p.rows, columns_, p.memory.get(), p.memory.get() + block_rows * columns_, p.indices.data()};
+    while (i < end) {
+      i = fill({rows + (i - begin) * stride_, stride_}, i, end, block);
       solve(block);
       block.solved = block.count;
       if (block.count == block_rows) add_up(part, block);
@@ -407,8 +424,8 @@ class BlockSolver : public RowSolver<T> {
   [[nodiscard]] RowSums sums() override {
     RowSums sums{Small(rank_), std::vector<double>(rank_)};
     for (std::uint64_t p = 0; p < parts_.size(); ++p) {
-      if (!parts_[p].memory) continue;  // no rows
-      Block<T> rest = packed(parts_[p]);
+      Block<T> rest{parts_[p].rows, 0, columns_, parts_[p].memory.get(), parts_[p].memory.get() + block_rows * columns_,
+                    nullptr};
       add_up(p, rest);
       parts_[p].rows = 0;
       const double* part = sums_.data() + p * part_size();
@@ -427,12 +444,13 @@ class BlockSolver : public RowSolver<T> {
   }
 
  protected:
-  /// Takes rows from begin on into the block, before end. Returns the first that was not looked at.
-  [[nodiscard]] virtual std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const = 0;
-  /// Solves rows without packing them, adds to inner, and returns where they are; or does nothing and returns null.
-  [[nodiscard]] virtual T* solve_where_they_lie(std::uint64_t /*begin*/, std::uint64_t /*count*/,
-                                                double* /*inner*/) const {
-    return nullptr;
+  /// Takes rows into the block: V of rows begin .. end is `from`. Returns the first that was not looked at.
+  [[nodiscard]] virtual std::uint64_t fill(Rows<T> from, std::uint64_t begin, std::uint64_t end,
+                                           Block<T>& block) const = 0;
+  /// Solves block_rows rows from begin on without packing them: V and then A are `rows`. Adds to inner. False, and
+  /// nothing is done, when it cannot.
+  [[nodiscard]] virtual bool solve_unpacked(std::uint64_t /*begin*/, T* /*rows*/, double* /*inner*/) const {
+    return false;
   }
   /// Makes `after` of the rows that are not solved, and stores it.
   virtual void solve(const Block<T>& block) const = 0;
@@ -448,18 +466,22 @@ class BlockSolver : public RowSolver<T> {
   };
 
   [[nodiscard]] std::uint64_t part_size() const { return columns_ * columns_ + columns_; }
-  [[nodiscard]] double* gram_of(std::uint64_t part) { return sums_.data() + part * part_size(); }
-  [[nodiscard]] Block<T> packed(Part& p) const {
-    return {p.rows, p.rows, columns_, p.memory.get(), p.memory.get() + block_rows * columns_, p.indices.data()};
+  [[nodiscard]] bool solve_there(std::uint64_t begin, T* rows, std::uint64_t part) {
+    double* gram = sums_.data() + part * part_size();
+    if (!solve_unpacked(begin, rows, gram + columns_ * columns_)) return false;
+    add_gram({block_rows, block_rows, columns_, nullptr, rows, nullptr}, gram);
+    return true;
   }
   void add_up(std::uint64_t part, Block<T>& block) {
-    double* gram = gram_of(part);
+    if (block.count == 0) return;
+    double* gram = sums_.data() + part * part_size();
     add_gram(block, gram);
     if (with_inner_) add_inner(block, gram + columns_ * columns_);
     block.count = block.solved = 0;
   }
 
   std::uint64_t rank_;
+  std::uint64_t stride_;
   std::uint64_t columns_;
   const Context& context_;
   bool with_inner_;
@@ -471,7 +493,7 @@ template <class T>
 class LeastSquares final : public BlockSolver<T> {
  public:
   LeastSquares(FactorMatrix<T>& rows, const Small& solution, const Context& context)
-      : BlockSolver<T>(rows.cols(), context, true), rows_(rows) {
+      : BlockSolver<T>(rows, context, true), rows_(rows) {
     const std::uint64_t columns = block_columns<T>(rows.cols());
     rounded_ = aligned_zeros<T>(columns * columns);
     for (std::uint64_t r = 0; r < rows.cols(); ++r)
@@ -480,14 +502,20 @@ class LeastSquares final : public BlockSolver<T> {
   [[nodiscard]] const FactorMatrix<T>& factor() const override { return rows_; }
 
  protected:
-  [[nodiscard]] std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const override {
-    return load(Rows<const T>{rows_.data(), rows_.stride()}, begin, end, block, block.before);
+  [[nodiscard]] std::uint64_t fill(Rows<T> from, std::uint64_t begin, std::uint64_t end,
+                                   Block<T>& block) const override {
+    const std::uint64_t next = load({from.data, from.stride}, begin, end, block, block.before);
+    if (from.data != rows_.row(begin))  // rows of zeros are not solved
+      std::fill_n(rows_.row(begin), (next - begin) * rows_.stride(), T{0});
+    return next;
   }
-  [[nodiscard]] T* solve_where_they_lie(std::uint64_t begin, std::uint64_t count, double* inner) const override {
+  [[nodiscard]] bool solve_unpacked(std::uint64_t begin, T* rows, double* inner) const override {
     const std::uint64_t columns = block_columns<T>(rows_.cols());
-    if (rows_.stride() != columns || !is_mostly_filled({rows_.data(), columns}, begin, count)) return nullptr;
-    T* there = rows_.row(begin);
-    return solve_there(there, count, columns, rounded_.get(), inner) ? there : nullptr;
+    if (rows_.stride() != columns || !is_mostly_filled({rows, columns}, block_rows) ||
+        !solve_vectors(rows, block_rows, columns, rounded_.get(), inner))
+      return false;
+    if (rows != rows_.row(begin)) copy({rows, columns}, block_rows, rows_.row(begin));
+    return true;
   }
   void solve(const Block<T>& block) const override {
     multiply(block, rounded_.get());
@@ -503,13 +531,13 @@ class LeastSquares final : public BlockSolver<T> {
 template <class T>
 class Untouched final : public BlockSolver<T> {
  public:
-  Untouched(const FactorMatrix<T>& rows, const Context& context)
-      : BlockSolver<T>(rows.cols(), context, false), rows_(rows) {}
+  Untouched(const FactorMatrix<T>& rows, const Context& context) : BlockSolver<T>(rows, context, false), rows_(rows) {}
   [[nodiscard]] const FactorMatrix<T>& factor() const override { return rows_; }
 
  protected:
-  [[nodiscard]] std::uint64_t fill(std::uint64_t begin, std::uint64_t end, Block<T>& block) const override {
-    return load(Rows<const T>{rows_.data(), rows_.stride()}, begin, end, block, block.after);
+  [[nodiscard]] std::uint64_t fill(Rows<T> from, std::uint64_t begin, std::uint64_t end,
+                                   Block<T>& block) const override {
+    return load({from.data, from.stride}, begin, end, block, block.after);
   }
   void solve(const Block<T>& /*block*/) const override {}
 
@@ -520,26 +548,29 @@ class Untouched final : public BlockSolver<T> {
 template <class T>
 class Descent final : public BlockSolver<T> {
  public:
-  Descent(const FactorMatrix<T>& v, FactorMatrix<T>& factor, const DescentOptions& options, const Context& context)
-      : BlockSolver<T>(v.cols(), context, true), v_(v), factor_(factor), options_(options) {}
+  Descent(FactorMatrix<T>& factor, const DescentOptions& options, const Context& context)
+      : BlockSolver<T>(factor, context, true), factor_(factor), options_(options) {}
   [[nodiscard]] const FactorMatrix<T>& factor() const override { return factor_; }
 
  protected:
-  [[nodiscard]] std::uint64_t fill(std::uint64_t i, std::uint64_t end, Block<T>& block) const override {
-    const std::uint64_t rank = v_.cols();
+  [[nodiscard]] std::uint64_t fill(Rows<T> from, std::uint64_t begin, std::uint64_t end,
+                                   Block<T>& block) const override {
+    const std::uint64_t rank = factor_.cols();
+    std::uint64_t i = begin;
     for (; i < end && block.count < block_rows; ++i) {
-      if (is_zero(v_.row(i), rank)) {  // the minimum is 0
-        std::fill(factor_.row(i), factor_.row(i) + rank, T{0});
+      const T* v = from.data + (i - begin) * from.stride;
+      if (is_zero(v, rank)) {  // the minimum is 0
+        std::fill_n(factor_.row(i), rank, T{0});
         continue;
       }
-      std::copy(v_.row(i), v_.row(i) + rank, block.before + block.count * block.columns);
-      std::copy(factor_.row(i), factor_.row(i) + rank, block.after + block.count * block.columns);
+      std::copy_n(v, rank, block.before + block.count * block.columns);
+      std::copy_n(factor_.row(i), rank, block.after + block.count * block.columns);
       block.indices[block.count++] = i;
     }
     return i;
   }
   void solve(const Block<T>& block) const override {
-    const std::uint64_t rank = v_.cols();
+    const std::uint64_t rank = factor_.cols();
     const Small& gram = options_.gram;
     std::vector<double> a(gram.columns);
     std::vector<double> gradient(gram.columns);
@@ -560,7 +591,6 @@ class Descent final : public BlockSolver<T> {
   }
 
  private:
-  const FactorMatrix<T>& v_;
   FactorMatrix<T>& factor_;
   DescentOptions options_;
 };
@@ -573,9 +603,9 @@ std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>& rows, const Small& 
 }
 
 template <class T>
-std::unique_ptr<RowSolver<T>> nonnegative_descent(const FactorMatrix<T>& v, FactorMatrix<T>& factor,
-                                                  const DescentOptions& options, const Context& context) {
-  return std::make_unique<Descent<T>>(v, factor, options, context);
+std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>& factor, const DescentOptions& options,
+                                                  const Context& context) {
+  return std::make_unique<Descent<T>>(factor, options, context);
 }
 
 template <class T>
@@ -587,9 +617,10 @@ RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& 
 
 template <class T>
 Small gram_of(const FactorMatrix<T>& rows, const Context& context) {
-  Untouched<T> rows_only(rows, context);
-  update_rows(rows, rows_only, context);
-  return rows_only.sums().gram;
+  Untouched<T> sums(rows, context);
+  // They are only read.
+  update_rows(const_cast<FactorMatrix<T>&>(rows), sums, context);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return sums.sums().gram;
 }
 
 template <class T>
@@ -606,8 +637,7 @@ void scale_columns(FactorMatrix<T>& rows, const std::vector<double>& scale, cons
 
 #define POLYAD_INSTANTIATE(T)                                                                                      \
   template std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>&, const Small&, const Context&);             \
-  template std::unique_ptr<RowSolver<T>> nonnegative_descent(const FactorMatrix<T>&, FactorMatrix<T>&,              \
-                                                             const DescentOptions&, const Context&);                \
+  template std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>&, const DescentOptions&, const Context&); \
   template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                      \
   template Small gram_of(const FactorMatrix<T>&, const Context&);                                                   \
   template void scale_columns(FactorMatrix<T>&, const std::vector<double>&, const Context&);

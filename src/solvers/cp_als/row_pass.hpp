@@ -61,10 +61,10 @@ struct DescentOptions {
   std::vector<double> end_scale;    // what is stored is a_r * end_scale[r], and that is what the sums are of
   int sweeps = 1;
 };
-/// \param v, factor must outlive what is returned
+/// \param factor must outlive what is returned
 template <class T>
-[[nodiscard]] std::unique_ptr<RowSolver<T>> nonnegative_descent(const FactorMatrix<T>& v, FactorMatrix<T>& factor,
-                                                                const DescentOptions& options, const Context& context);
+[[nodiscard]] std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>& factor, const DescentOptions& options,
+                                                                const Context& context);
 
 /// least_squares for rows that are all there.
 template <class T>
