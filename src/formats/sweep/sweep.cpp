@@ -179,10 +179,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     s.tensor_shape.index_width() == IndexWidth::u64 ? arrange.template operator()<std::uint64_t>(nonzeros)
                                                     : arrange.template operator()<std::uint32_t>(nonzeros);
   });
-  if (leaf_copy) {
-    radix::Scratch again;
-    s.leaf_copy = SortedCopy::from(SortedNonzeros(sorted, s.split.leaves[0], context, again), x, context);
-  }
+  if (leaf_copy) s.leaf_copy = SortedCopy::sorted(sorted, s.split.leaves[0], x, context);
   return s;
 }
 
