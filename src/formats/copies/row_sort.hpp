@@ -60,7 +60,7 @@ class RowSort {
   }
 
   /// Sorts, and says which rows there are, in parts that follow each other. Writes nothing and returns no part if the
-  /// rows are too many for the nonzeros, or so unlike each other that buckets need more room than records would.
+  /// rows are too many for the nonzeros.
   std::vector<RowsOfPart> run() {
     if (nnz_ == 0 || rows_ > 8 * nnz_ + most_bucket_rows) return {};
     shift_ = 0;
@@ -134,8 +134,7 @@ class RowSort {
       if (!b.one_row) largest = std::max(largest, b.end - b.begin);
     if (buckets_.size() > 2 * most_buckets || largest > std::numeric_limits<std::uint32_t>::max()) return false;
     largest_ = static_cast<std::size_t>(largest);
-    // No more than the records of a sort: 12 bytes per nonzero.
-    return threads * (largest * room_bytes + granules_ * 2) <= 8 * nnz_ + threads * (bucket_nonzeros * 2 * room_bytes);
+    return true;
   }
 
   /// Where each thread writes in each bucket, from the counts of granules.
@@ -266,11 +265,15 @@ class RowSort {
     std::vector<RowsOfPart> parts(buckets_.size());
     std::vector<Buffer<std::uint32_t>> places;
     std::vector<Buffer<std::byte>> rooms;
-    for (int t = 0; t < threads_; ++t) {
+    // Where a bucket is large, fewer threads: together they take no more than the records of a sort would.
+    const std::uint64_t rooms_allowed = largest_ == 0 ? nnz_ : 8 * nnz_ / (largest_ * room_bytes);
+    const int team =
+        static_cast<int>(std::clamp<std::uint64_t>(rooms_allowed, 1, static_cast<std::uint64_t>(threads_)));
+    for (int t = 0; t < team; ++t) {
       places.emplace_back(context_, largest_, purpose);
       rooms.emplace_back(context_, largest_ * std::max(sizeof(Index), sizeof(Value)), purpose);
     }
-    cpu::for_each_chunk(threads_, buckets_.size(), [&](std::uint64_t b, int rank) {
+    cpu::for_each_chunk(team, buckets_.size(), [&](std::uint64_t b, int rank) {
       const auto t = static_cast<std::size_t>(rank);
       order(buckets_[b], b + 1 < buckets_.size() ? buckets_[b + 1].first_row : rows_, places[t].data(), rooms[t].data(),
             parts[b]);
