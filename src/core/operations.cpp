@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "backends/cpu/threads.hpp"
+#include "core/nonzero_order.hpp"
 #include "core/radix_sort.hpp"
 #include "polyad/error.hpp"
 
@@ -212,8 +213,35 @@ ModeLabels pick_labels(const ModeLabels& labels, std::span<const std::uint64_t> 
 
 }  // namespace
 
+namespace {
+
+// Whether no two nonzeros are of one coordinate, seen from their order alone: most files are sorted and have none, and
+// one pass without branches says both. Notes the order.
+bool ascends_strictly(CooTensor& x, const Context& context) {
+  const bool known = !x.sorted_by.empty();
+  if (known && x.sorted_by.size() != x.dims.size()) return false;
+  std::vector<int> modes = x.sorted_by;
+  if (!known) {
+    modes.resize(x.dims.size());
+    std::iota(modes.begin(), modes.end(), 0);
+    context.report({"sorting", 0, x.nnz(), "nonzeros"});
+  }
+  const NonzeroOrder order = order_of(x, modes, context);
+  if (!known && order != NonzeroOrder::none) {
+    x.sorted_by = std::move(modes);
+    context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
+  }
+  return order == NonzeroOrder::strict;
+}
+
+}  // namespace
+
 std::uint64_t merge_duplicates(CooTensor& x, const Context& context) {
   if (x.duplicates_merged) return 0;
+  if (ascends_strictly(x, context)) {
+    x.duplicates_merged = true;
+    return 0;
+  }
   ensure_sorted(x, context);
   const std::uint64_t n = x.nnz();
   const int team = team_for(n, context);

@@ -263,8 +263,9 @@ struct Scratch {
 
 /// The bits of a key by which a sort goes: those from `floor` on. Records that agree there keep their order.
 struct KeyBits {
-  int all = 0;    ///< of the key; higher ones are 0
-  int floor = 0;  ///< fewer than the key's type has
+  int all = 0;        ///< of the key; higher ones are 0
+  int floor = 0;      ///< fewer than the key's type has
+  int presorted = 0;  ///< of the highest, by which the source is in order already: no bucket reaches across them
 };
 
 /// One sort. A Source has load and load_keys; an Other has store too, and prepare if it must be told before it is
@@ -287,6 +288,7 @@ class Sort {
         n_(n),
         bits_(key_bits.all - key_bits.floor),
         floor_(key_bits.floor),
+        presorted_(key_bits.presorted),
         source_(source),
         other_(other),
         visitor_(visitor),
@@ -307,14 +309,17 @@ class Sort {
     }
     const std::uint64_t share = n_ / (8 * static_cast<std::uint64_t>(threads_));
     huge_from_ = threads_ == 1 ? n_ + 1 : std::max<std::uint64_t>(share, 2 * leaf_records<Rec>);
-    Node root{0, n_, bits_, false};
-    while (root.bits > 0 && !root.in_scratch) root = partition_root(root);
-    if (!root.in_scratch) {  // all keys are equal
-      load_all(source_, root);
-      root.in_scratch = true;
-      before_visits();
-      visitor_.equal(0, 0, n_, scratch_.data(), threads_);
-      return;
+    if (presorted_ > 0) {
+      cut_presorted();
+    } else {
+      Node root{0, n_, bits_, Place::source};
+      while (root.bits > 0 && root.place == Place::source) root = partition_root(root);
+      if (root.place == Place::source) {  // all keys are equal
+        load_all(source_, root);
+        before_visits();
+        visitor_.equal(0, 0, n_, scratch_.data(), threads_);
+        return;
+      }
     }
     spare_ = Buffer<Rec>(context_, leaf_records<Rec> * static_cast<std::size_t>(threads_), purpose_);
     if constexpr (requires { other_.prepare(context_, n_, purpose_); }) {
@@ -336,12 +341,16 @@ class Sort {
   }
 
  private:
+  enum class Place : std::uint8_t { source, scratch, other };
+
   struct Node {
     std::uint64_t begin = 0;
     std::uint64_t size = 0;
     int bits = 0;  // low bits of the key, from the floor on, by which the records are not yet sorted
-    bool in_scratch = false;
+    Place place = Place::source;
   };
+
+  static Place opposite(Place p) { return p == Place::scratch ? Place::other : Place::scratch; }
 
   static constexpr int most_team_bits = 11;
   static constexpr int most_task_bits = 8;
@@ -356,20 +365,20 @@ class Sort {
 
   // Small neighbours are one task; equal keys of any number are one bucket, so they stay together.
   template <class Emit>
-  static void emit_buckets(const Node& parent, int digit, const std::uint64_t* ends, std::size_t buckets,
-                           bool in_scratch, const Emit& emit) {
+  static void emit_buckets(const Node& parent, int digit, const std::uint64_t* ends, std::size_t buckets, Place place,
+                           const Emit& emit) {
     constexpr std::uint64_t small = leaf_records<Rec> / 8;
-    Node pending{parent.begin, 0, parent.bits, in_scratch};
+    Node pending{parent.begin, 0, parent.bits, place};
     std::uint64_t at = parent.begin;
     for (std::size_t b = 0; b < buckets; ++b) {
       const std::uint64_t size = ends[b] - at;
       if (pending.size > 0 && pending.size + size > small) {
         emit(pending);
-        pending = {at, 0, parent.bits, in_scratch};
+        pending = {at, 0, parent.bits, place};
       }
       if (size > small) {
-        emit(Node{at, size, parent.bits - digit, in_scratch});
-        pending = {ends[b], 0, parent.bits, in_scratch};
+        emit(Node{at, size, parent.bits - digit, place});
+        pending = {ends[b], 0, parent.bits, place};
       } else {
         pending.size += size;
       }
@@ -444,25 +453,65 @@ class Sort {
       node.bits -= digit;
       return node;
     }
-    emit_buckets(node, digit, ends.data(), ends.size(), true, [&](const Node& child) { sort_later(child); });
-    node.in_scratch = true;
+    emit_buckets(node, digit, ends.data(), ends.size(), Place::scratch, [&](const Node& child) { sort_later(child); });
+    node.place = Place::scratch;
     return node;
+  }
+
+  // The first record from `at` on that differs from the one before `at` in the bits by which the source is sorted.
+  std::uint64_t end_of_presorted(std::uint64_t at) const {
+    const auto top = [&](std::uint64_t z) {
+      Key key;
+      source_.load_keys(z, 1, &key, floor_ + bits_ - presorted_);
+      return key >> (floor_ + bits_ - presorted_);
+    };
+    const Key before = top(at - 1);
+    std::uint64_t same = at - 1;
+    std::uint64_t step = 1;
+    while (same + step < n_ && top(same + step) == before) {
+      same += step;
+      step *= 2;
+    }
+    std::uint64_t beyond = std::min(same + step, n_);  // differs, or is the end
+    while (beyond - same > 1) {
+      const std::uint64_t middle = same + (beyond - same) / 2;
+      (top(middle) == before ? same : beyond) = middle;
+    }
+    return beyond;
+  }
+
+  // Pieces of the source that can be sorted where they are: of half a leaf or, where more records agree in what the
+  // source is sorted by, of these alone.
+  void cut_presorted() {
+    constexpr std::uint64_t piece = leaf_records<Rec> / 2;
+    for (std::uint64_t begin = 0; begin < n_;) {
+      const std::uint64_t end = n_ - begin <= piece ? n_ : end_of_presorted(begin + piece);
+      const Node node{begin, end - begin, bits_, Place::source};
+      if (node.size >= huge_from_) {
+        load_all(source_, node);
+        huge_.push_back({begin, node.size, bits_, Place::scratch});
+      } else {
+        tasks_.push_back(node);
+      }
+      begin = end;
+    }
   }
 
   void split_by_team(Node node) {
     const ArrayStore<Rec> scratch{scratch_.data()};
     while (node.bits > 0) {
       const int digit = digit_bits(node, most_team_bits);
-      const std::vector<std::uint64_t> ends =
-          node.in_scratch ? team_partition(scratch, other_, node, digit) : team_partition(other_, scratch, node, digit);
+      const std::vector<std::uint64_t> ends = node.place == Place::scratch
+                                                  ? team_partition(scratch, other_, node, digit)
+                                                  : team_partition(other_, scratch, node, digit);
       if (!ends.empty()) {
-        emit_buckets(node, digit, ends.data(), ends.size(), !node.in_scratch,
+        emit_buckets(node, digit, ends.data(), ends.size(), opposite(node.place),
                      [&](const Node& child) { sort_later(child); });
         return;
       }
       node.bits -= digit;
     }
-    if (!node.in_scratch) load_all(other_, node);
+    if (node.place == Place::other) load_all(other_, node);
     visitor_.equal(0, node.begin, node.size, scratch_.data() + node.begin, threads_);
   }
 
@@ -488,8 +537,12 @@ class Sort {
   void task(int rank, Node node, Rec* spare) {
     const ArrayStore<Rec> scratch{scratch_.data()};
     Rec* records = scratch_.data() + node.begin;
+    if (node.place == Place::source) {
+      source_.load(node.begin, node.size, records);
+      node.place = Place::scratch;
+    }
     if (node.size <= leaf_records<Rec>) {
-      if (!node.in_scratch) other_.load(node.begin, node.size, records);
+      if (node.place == Place::other) other_.load(node.begin, node.size, records);
       leaf(rank, node.begin, node.size, spare);
       return;
     }
@@ -499,21 +552,22 @@ class Sort {
       std::array<std::uint64_t, std::size_t{1} << most_task_bits> next = {};
       const std::uint64_t end = node.begin + node.size;
       const int shift = floor_ + node.bits - digit;
-      node.in_scratch ? count(scratch, node.begin, end, shift, digit, next.data())
-                      : count(other_, node.begin, end, shift, digit, next.data());
+      const bool in_scratch = node.place == Place::scratch;
+      in_scratch ? count(scratch, node.begin, end, shift, digit, next.data())
+                 : count(other_, node.begin, end, shift, digit, next.data());
       if (std::find(next.begin(), next.end(), node.size) != next.end()) {
         node.bits -= digit;
         continue;
       }
       std::uint64_t sum = node.begin;
       for (std::size_t b = 0; b < buckets; ++b) sum += std::exchange(next[b], sum);
-      node.in_scratch ? scatter(scratch, other_, node.begin, end, shift, digit, next.data())
-                      : scatter(other_, scratch, node.begin, end, shift, digit, next.data());
-      emit_buckets(node, digit, next.data(), buckets, !node.in_scratch,
+      in_scratch ? scatter(scratch, other_, node.begin, end, shift, digit, next.data())
+                 : scatter(other_, scratch, node.begin, end, shift, digit, next.data());
+      emit_buckets(node, digit, next.data(), buckets, opposite(node.place),
                    [&](const Node& child) { task(rank, child, spare); });
       return;
     }
-    if (!node.in_scratch) other_.load(node.begin, node.size, records);
+    if (node.place == Place::other) other_.load(node.begin, node.size, records);
     visitor_.equal(rank, node.begin, node.size, records, 1);
   }
 
@@ -526,6 +580,7 @@ class Sort {
   std::uint64_t n_;
   int bits_;  // from the floor on
   int floor_;
+  int presorted_;
   const Source& source_;
   Other& other_;
   Visitor& visitor_;

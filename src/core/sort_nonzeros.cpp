@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/nonzero_order.hpp"
 #include "core/radix_sort.hpp"
 #include "polyad/error.hpp"
 #include "polyad/operations.hpp"
@@ -231,24 +232,7 @@ std::vector<std::uint64_t> largest_indices(const CooTensor& x, const Context& co
 }
 
 bool is_sorted_by(const CooTensor& x, std::span<const int> mode_order, const Context& context) {
-  return visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
-    std::atomic<bool> sorted{true};
-    if (v.nnz < 2 || mode_order.empty()) return true;
-    cpu::parallel_ranges(context.thread_count(), v.nnz - 1, [&](std::uint64_t begin, std::uint64_t end) {
-      constexpr std::uint64_t step = 1U << 14U;
-      for (std::uint64_t b = begin; b < end && sorted.load(std::memory_order_relaxed); b += step) {
-        const std::uint64_t e = std::min(b + step, end);
-        for (std::uint64_t i = b; i < e; ++i) {
-          for (const int m : mode_order) {
-            const Index* index = v.indices[static_cast<std::size_t>(m)];
-            if (index[i] < index[i + 1]) break;
-            if (index[i] > index[i + 1]) return sorted.store(false, std::memory_order_relaxed);
-          }
-        }
-      }
-    });
-    return sorted.load();
-  });
+  return order_of(x, mode_order, context) != NonzeroOrder::none;
 }
 
 void sort_by_path(CooTensor& x, std::span<const int> mode_order, SortPath path, const Context& context,

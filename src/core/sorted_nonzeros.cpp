@@ -93,18 +93,20 @@ void SortedNonzeros::use(const CooTensor& sorted) {
 }
 
 template <class Key, class Value, class Source>
-void SortedNonzeros::sort_records(const Source& source, const KeyLayout& layout, std::size_t sorted_modes,
+void SortedNonzeros::sort_records(const Source& source, const KeyLayout& layout, SortedRange modes,
                                   const Context& context, radix::Scratch& scratch) {
   using Rec = Record<Key, Value>;
   PackedNonzeros<Key, Value> packed;
   packed.level_of.fill(static_cast<std::uint8_t>(mode_order_.size()));
   int floor = layout.bits;
+  int presorted = 0;
   for (const KeyLayout::Field& f : layout.fields) {
     const auto level = static_cast<std::size_t>(std::ranges::find(mode_order_, f.mode) - mode_order_.begin());
     packed.places[level] = {f.shift, ~std::uint64_t{0} >> (64 - f.bits)};
     for (int b = f.shift; b < f.shift + f.bits; ++b)
       packed.level_of[static_cast<std::size_t>(b) + 1] = static_cast<std::uint8_t>(level);
-    if (level < sorted_modes) floor = f.shift;
+    if (level < modes.end) floor = f.shift;
+    if (level < modes.begin) presorted += f.bits;
   }
   Rec* records = scratch.room<Rec>(context, nnz_, purpose).data();
   packed.records = records;
@@ -115,7 +117,8 @@ void SortedNonzeros::sort_records(const Source& source, const KeyLayout& layout,
   } else {
     radix::SpareStore<Rec> spare;
     Stay<Rec> stay{records};
-    radix::Sort(context, nnz_, {layout.bits, floor}, source, spare, stay, std::type_identity<Rec>{}, purpose, &scratch)
+    radix::Sort(context, nnz_, {layout.bits, floor, presorted}, source, spare, stay, std::type_identity<Rec>{}, purpose,
+                &scratch)
         .run([&] {
           context.report({"sorting", nnz_ / 2, nnz_, "nonzeros"});
         });
@@ -123,8 +126,7 @@ void SortedNonzeros::sort_records(const Source& source, const KeyLayout& layout,
   form_ = packed;
 }
 
-void SortedNonzeros::sort(const CooTensor& x, std::size_t sorted_modes, const Context& context,
-                          radix::Scratch& scratch) {
+void SortedNonzeros::sort(const CooTensor& x, SortedRange modes, const Context& context, radix::Scratch& scratch) {
   const KeyLayout layout(largest_, mode_order_);
   if (layout.bits > 128) {
     taken_ = view_of(x);
@@ -136,7 +138,7 @@ void SortedNonzeros::sort(const CooTensor& x, std::size_t sorted_modes, const Co
     using Plain = std::remove_const_t<Value>;
     const auto by = [&]<class Key>(Key) {
       const radix::RecordSource<Record<Key, Plain>, Index, Value> source{&layout, v.indices, v.values};
-      sort_records<Key, Plain>(source, layout, sorted_modes, context, scratch);
+      sort_records<Key, Plain>(source, layout, modes, context, scratch);
     };
     layout.bits <= 64 ? by(std::uint64_t{}) : by(radix::uint128{});
   });
@@ -149,12 +151,22 @@ SortedNonzeros::SortedNonzeros(const CooTensor& x, std::span<const int> mode_ord
       tensor_(&x),
       largest_(largest_of(x, mode_order, context)) {
   const auto first = mode_order.first(sorted_modes);
-  const bool known = x.sorted_by.size() >= sorted_modes && std::equal(first.begin(), first.end(), x.sorted_by.begin());
+  const auto in_order = [&](std::span<const int> modes) {
+    const bool known =
+        x.sorted_by.size() >= modes.size() && std::ranges::equal(modes, std::span(x.sorted_by).first(modes.size()));
+    return known || radix::is_sorted_by(x, modes, context);
+  };
   context.report({"sorting", 0, nnz_, "nonzeros"});
-  if (known || radix::is_sorted_by(x, first, context)) {
+  // Coordinates are often in the order of all modes from the first on: what they are sorted by need not be sorted by
+  // again, be it the first modes (the others are then sorted inside pieces) or the last (the sort is stable).
+  SortedRange modes{sorted_modes, sorted_modes};
+  while (modes.begin > 0 && !in_order(first.first(modes.begin))) --modes.begin;
+  if (modes.begin == sorted_modes) {
     use(x);
   } else {
-    sort(x, sorted_modes, context, scratch);
+    for (std::size_t end = modes.begin + 1; end < modes.end; ++end)
+      if (in_order(first.subspan(end))) modes.end = end;
+    sort(x, modes, context, scratch);
   }
   context.report({"sorting", nnz_, nnz_, "nonzeros"});
 }
@@ -172,9 +184,9 @@ SortedNonzeros::SortedNonzeros(const SortedNonzeros& sorted, int root, const Con
       const KeyLayout layout(largest_, mode_order_);
       const auto& place = from.places[level];
       const Reordered<Record<Key, Value>> source{from.records, place.shift, place.mask, layout.bits};
-      sort_records<Key, Value>(source, layout, 1, context, scratch);
+      sort_records<Key, Value>(source, layout, {0, 1}, context, scratch);
     } else {  // the tensor itself is sorted, or its indices need more than 128 bits
-      sort(*tensor_, 1, context, scratch);
+      sort(*tensor_, {0, 1}, context, scratch);
     }
   });
   context.report({"sorting", nnz_, nnz_, "nonzeros"});

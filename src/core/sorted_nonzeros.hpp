@@ -101,12 +101,18 @@ class SortedNonzeros {
                             SortedCoordinates<std::uint32_t, float>, SortedCoordinates<std::uint32_t, double>,
                             SortedCoordinates<std::uint64_t, float>, SortedCoordinates<std::uint64_t, double>>;
 
+  /// Levels to sort by: those before `end`, by the first of which (before `begin`) the nonzeros are sorted already.
+  struct SortedRange {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
   void use(const CooTensor& sorted);
   /// Sorts coordinates by the first modes: by records if keys of 128 bits hold the indices, else as a tensor.
-  void sort(const CooTensor& x, std::size_t sorted_modes, const Context& context, radix::Scratch& scratch);
+  void sort(const CooTensor& x, SortedRange modes, const Context& context, radix::Scratch& scratch);
   template <class Key, class Value, class Source>
-  void sort_records(const Source& source, const radix::KeyLayout& layout, std::size_t sorted_modes,
-                    const Context& context, radix::Scratch& scratch);
+  void sort_records(const Source& source, const radix::KeyLayout& layout, SortedRange modes, const Context& context,
+                    radix::Scratch& scratch);
 
   std::uint64_t nnz_ = 0;
   std::vector<int> mode_order_;

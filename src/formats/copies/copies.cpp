@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
+#include "formats/copies/row_sort.hpp"
 
 namespace polyad {
 
@@ -16,16 +17,10 @@ namespace {
 
 constexpr std::string_view purpose = "a copy of the tensor sorted by a mode";
 
-/// The output rows that begin in a chunk.
-struct ChunkRows {
-  std::vector<std::uint64_t> rows;
-  std::vector<std::uint64_t> begin;  // their first nonzeros
-};
-
 /// The rows that begin among nonzeros begin .. end. Level 0 is the output mode.
 template <class Nonzeros>
-ChunkRows rows_of(const Nonzeros& nonzeros, std::uint64_t begin, std::uint64_t end) {
-  ChunkRows found;
+RowsOfPart rows_of(const Nonzeros& nonzeros, std::uint64_t begin, std::uint64_t end) {
+  RowsOfPart found;
   const auto add = [&](std::uint64_t z) {
     found.rows.push_back(nonzeros.template index<std::uint64_t>(0, z));
     found.begin.push_back(z);
@@ -48,7 +43,7 @@ SortedCopy::NarrowBuffer buffer_of(std::uint64_t bytes, std::size_t count, const
 }
 
 /// The rows of all chunks, one after the other.
-void join_rows(const std::vector<ChunkRows>& chunks, SortedCopy& to, const Context& context) {
+void join_rows(const std::vector<RowsOfPart>& chunks, SortedCopy& to, const Context& context) {
   std::vector<std::uint64_t> first(chunks.size() + 1, 0);
   for (std::size_t c = 0; c < chunks.size(); ++c) first[c + 1] = first[c] + chunks[c].rows.size();
   to.begin = Offsets(context, first.back() + 1, to.tensor_shape.nnz, purpose);
@@ -93,57 +88,97 @@ std::uint64_t SortedCopy::bytes() const {
   return sum;
 }
 
-SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context) {
+SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x, const Context& context) {
   SortedCopy s;
   s.tensor_shape = shape_of(x);
-  const TensorShape& shape = s.tensor_shape;
-  s.mode = sorted.mode_order()[0];
-  s.indices.resize(shape.dims.size());
-  const std::uint64_t width = index_bytes(shape.dims, s.mode);
-  const std::span<const int> inputs = sorted.mode_order().subspan(1);
-  for (const int m : inputs) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, shape.nnz + padding, context);
+  s.mode = mode;
+  s.indices.resize(s.tensor_shape.dims.size());
+  const std::uint64_t width = index_bytes(x.dims, mode);
+  for (const int m : nonzeros.mode_order())
+    if (m != mode) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, x.nnz() + padding, context);
+  const bool floats = x.precision() == Precision::f32 || values_fit_float(x, context);
+  if (floats) {
+    s.values = Buffer<float>(context, x.nnz(), purpose, Paging::plain);
+  } else {
+    s.values = Buffer<double>(context, x.nnz(), purpose, Paging::plain);
+  }
+  return s;
+}
+
+template <class Fill>
+void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
+  const auto with_values = [&]<class Value>(const auto& source, Buffer<Value>& to_values) {
+    const auto with_indices = [&]<class Index>(Index) {
+      NarrowArrays<Index, Value> to;
+      for (std::size_t l = 0; l < nonzeros.mode_order().size(); ++l)
+        if (const int m = nonzeros.mode_order()[l]; m != mode)
+          to.indices[l] = typed<Index>(indices[static_cast<std::size_t>(m)]);
+      to.values = to_values.data();
+      fill_arrays(source, to);
+    };
+    const std::uint64_t width = index_bytes(tensor_shape.dims, mode);
+    if (width == 2) return with_indices(std::uint16_t{});
+    if (width == 4) return with_indices(std::uint32_t{});
+    with_indices(std::uint64_t{});
+  };
+  nonzeros.visit([&]<class Source>(const Source& source) {
+    if constexpr (std::is_same_v<typename Source::value_type, double>) {
+      if (auto* doubles = std::get_if<Buffer<double>>(&values)) return with_values(source, *doubles);
+    }
+    with_values(source, std::get<Buffer<float>>(values));
+  });
+}
+
+SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context) {
+  SortedCopy s = with_room(sorted, sorted.mode_order()[0], x, context);
   const std::uint64_t chunks = s.chunks();
-  std::vector<ChunkRows> found(chunks);
-  const auto write = [&]<class Index, class Value>(const auto& nonzeros, Buffer<Value> room, Index) {
-    std::array<Index*, max_order> to = {};
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      to[i] = typed<Index>(s.indices[static_cast<std::size_t>(inputs[i])]);
+  std::vector<RowsOfPart> found(chunks);
+  s.fill(sorted, [&]<class Index, class Value>(const auto& nonzeros, const NarrowArrays<Index, Value>& to) {
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
       const std::uint64_t from_nonzero = c * chunk_nonzeros;
-      const std::uint64_t end = std::min(shape.nnz, from_nonzero + chunk_nonzeros);
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        Index* out = to[i];
-        for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(i + 1, z);
+      const std::uint64_t end = std::min(x.nnz(), from_nonzero + chunk_nonzeros);
+      for (std::size_t l = 1; l < sorted.mode_order().size(); ++l) {
+        Index* out = to.indices[l];
+        for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(l, z);
       }
-      Value* out = room.data();
-      for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = static_cast<Value>(nonzeros.value(z));
+      for (std::uint64_t z = from_nonzero; z < end; ++z) to.values[z] = static_cast<Value>(nonzeros.value(z));
       found[c] = rows_of(nonzeros, from_nonzero, end);
     });
-    s.values = std::move(room);
-  };
-  const auto with_values = [&]<class Value>(const auto& nonzeros, Buffer<Value> room) {
-    if (width == 2) return write(nonzeros, std::move(room), std::uint16_t{});
-    if (width == 4) return write(nonzeros, std::move(room), std::uint32_t{});
-    write(nonzeros, std::move(room), std::uint64_t{});
-  };
-  const bool floats = values_fit_float(x, context);
-  sorted.visit([&]<class Nonzeros>(const Nonzeros& nonzeros) {
-    if constexpr (std::is_same_v<typename Nonzeros::value_type, double>) {
-      if (!floats) return with_values(nonzeros, Buffer<double>(context, shape.nnz, purpose, Paging::plain));
-    }
-    with_values(nonzeros, Buffer<float>(context, shape.nnz, purpose, Paging::plain));
   });
   join_rows(found, s, context);
   return s;
 }
 
-SortedCopy SortedCopy::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
-  std::vector<int> order = {options.mode.value_or(0)};
-  for (int m = 0; m < x.order(); ++m)
-    if (m != order[0]) order.push_back(m);
-  // By the output mode alone: nonzeros of a row may come in any order.
+SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const CooTensor& x, const Context& context) {
+  const auto level =
+      static_cast<std::size_t>(std::ranges::find(nonzeros.mode_order(), mode) - nonzeros.mode_order().begin());
+  {
+    SortedCopy s = with_room(nonzeros, mode, x, context);
+    std::vector<RowsOfPart> found;
+    context.report({"sorting", 0, x.nnz(), "nonzeros"});
+    s.fill(nonzeros, [&](const auto& source, const auto& to) {
+      found = RowSort(source, x.nnz(), level, x.dims[static_cast<std::size_t>(mode)], x.dims.size(), to, context).run();
+    });
+    context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
+    if (!found.empty() || x.nnz() == 0) {
+      join_rows(found, s, context);
+      return s;
+    }
+  }
   radix::Scratch scratch;
-  return from(SortedNonzeros(x, order, 1, context, scratch), x, context);
+  return from(SortedNonzeros(nonzeros, mode, context, scratch), x, context);
+}
+
+SortedCopy SortedCopy::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
+  const int mode = options.mode.value_or(0);
+  std::vector<int> order = {mode};
+  for (int m = 0; m < x.order(); ++m)
+    if (m != mode) order.push_back(m);
+  // By the output mode alone: nonzeros of a row may come in any order.
+  radix::Scratch unused;
+  const SortedNonzeros as_they_are(x, order, 0, context, unused);
+  const bool in_order = x.sorted_by.empty() ? radix::is_sorted_by(x, {&mode, 1}, context) : x.sorted_by[0] == mode;
+  return in_order ? from(as_they_are, x, context) : sorted(as_they_are, mode, x, context);
 }
 
 extern const FormatClass copies_format;

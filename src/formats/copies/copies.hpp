@@ -33,6 +33,9 @@ struct SortedCopy {
   [[nodiscard]] static SortedCopy build(const CooTensor& x, const FormatOptions& options, const Context& context);
   /// From the nonzeros of x sorted with the output mode as their first level.
   [[nodiscard]] static SortedCopy from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context);
+  /// From the nonzeros of x in any order, which those of an output row keep.
+  [[nodiscard]] static SortedCopy sorted(const SortedNonzeros& nonzeros, int mode, const CooTensor& x,
+                                         const Context& context);
 
   /// Bytes of an index: of the narrowest type that holds those of all modes but one.
   [[nodiscard]] static std::uint64_t index_bytes(const std::vector<std::uint64_t>& dims, int mode);
@@ -73,6 +76,14 @@ struct SortedCopy {
       out[k] = typed<Index>(rows)[row];
     }
   }
+
+ private:
+  /// Arrays of the right types, to be filled.
+  [[nodiscard]] static SortedCopy with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x,
+                                            const Context& context);
+  /// Calls fill_arrays(source, NarrowArrays) with typed nonzeros and the arrays that they go to.
+  template <class Fill>
+  void fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays);
 };
 
 }  // namespace polyad

@@ -244,10 +244,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
         return arrange.template operator()<std::uint64_t>(nonzeros);
     }
   });
-  if (leaf_copy) {
-    radix::Scratch again;
-    s.leaf_copy = SortedCopy::from(SortedNonzeros(sorted, s.split.leaves[0], context, again), x, context);
-  }
+  if (leaf_copy) s.leaf_copy = SortedCopy::sorted(sorted, s.split.leaves[0], x, context);
   return s;
 }
 

@@ -342,6 +342,34 @@ TEST(SortedNonzeros, AreTheStableSortByTheFirstModes) {
   }
 }
 
+TEST(SortedNonzeros, FromCoordinatesThatAreSortedBySomeOfTheModes) {
+  // Sorted by modes 0, 1, 2, 3: what is wanted has their first modes in front, or at its end, or in between.
+  const std::vector<std::vector<int>> orders = {{0, 1, 3, 2}, {0, 2, 3, 1}, {3, 0, 1, 2}, {2, 0, 1, 3}, {0, 3, 1, 2}};
+  const std::vector<oracle::Shape> shapes = {
+      {{40, 30, 50, 60}, 120000, 0, 0},     // pieces of a few groups
+      {{2, 3, 5000, 900}, 200000, 0, 0},    // each group is larger than the cache
+      {{5, 1, 7, 1}, 60000, 0, 0},          // modes of one index; duplicates
+      {{300, 200, 100, 50}, 150000, 90, 0}  // one group has most of the nonzeros
+  };
+  std::uint64_t seed = 400;
+  for (const oracle::Shape& shape : shapes) {
+    std::vector<oracle::Nonzero> all = oracle::sorted(numbered(shape, ++seed), {0, 1, 2, 3});
+    for (std::size_t k = 0; k < all.size(); ++k) all[k].value = static_cast<double>(k);
+    for (const bool known : {false, true}) {
+      CooTensor x = oracle::tensor(shape.dims, all, seed % 2 == 0 ? Precision::f32 : Precision::f64);
+      if (known) x.sorted_by = {0, 1, 2, 3};
+      for (const std::vector<int>& order : orders) {
+        for (const std::size_t sorted_modes : {2U, 3U, 4U}) {
+          const std::vector<int> first(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(sorted_modes));
+          radix::Scratch scratch;
+          expect_sorted(SortedNonzeros(x, order, sorted_modes, with_threads(known ? 1 : 3), scratch),
+                        oracle::sorted(all, first), known ? "known" : "found out");
+        }
+      }
+    }
+  }
+}
+
 TEST(SortedNonzeros, AreSortedOnceMoreByAnotherRoot) {
   std::uint64_t seed = 300;
   for (const SortCase& c : sort_cases()) {

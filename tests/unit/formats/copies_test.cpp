@@ -7,6 +7,7 @@
 #include <polyad/polyad.hpp>
 
 #include "matrix/cases.hpp"
+#include "oracle/coo_oracle.hpp"
 
 namespace polyad {
 namespace {
@@ -66,6 +67,58 @@ TEST(Copies, IndicesAreAsNarrowAsTheOtherModesAllow) {
     EXPECT_EQ(copy.indices[mode == 2 ? 0 : 2].index(), mode == 1 ? 0U : 1U);
     const auto rows = static_cast<double>(copy.begin.groups());
     EXPECT_EQ(static_cast<double>(copy.bytes()), SortedCopy::predicted_bytes(x, mode, rows, true));
+  }
+}
+
+/// The nonzeros that a copy holds, one after the other. Index as in the tensor.
+template <class Index>
+std::vector<oracle::Nonzero> nonzeros_of(const SortedCopy& copy) {
+  std::vector<oracle::Nonzero> all;
+  NonzeroBlock<Index, double> block(copy.tensor_shape.order());
+  for (std::uint64_t first = 0; first < copy.tensor_shape.nnz; first += block.capacity) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(block.capacity, copy.tensor_shape.nnz - first));
+    copy.decode(first, count, block);
+    for (std::size_t k = 0; k < count; ++k) {
+      oracle::Nonzero& z = all.emplace_back();
+      for (std::size_t m = 0; m < copy.tensor_shape.dims.size(); ++m) z.index.push_back(block.indices[m][k]);
+      z.value = block.values[k];
+    }
+  }
+  return all;
+}
+
+TEST(Copies, AreTheStableSortByTheirMode) {
+  struct Case {
+    const char* name;
+    oracle::Shape shape;
+  };
+  const std::vector<Case> copy_cases = {
+      {"few rows of many nonzeros", {{5, 200, 300}, 300000, 0, 0}},
+      {"rows of a few nonzeros", {{70000, 40000, 30}, 300000, 0, 0}},
+      {"rows that share granules", {{900000, 40000, 30}, 300000, 0, 0}},
+      {"a row that has most nonzeros", {{900000, 40000, 30}, 200000, 90, 0}},
+      {"the ends of long modes", {{900000, 800000, 30}, 200000, 0, 3}},
+      {"far more rows than nonzeros", {{std::uint64_t{1} << 40U, 4000, 30}, 50000, 0, 0}},
+      {"four inputs", {{100, 20, 3000, 40, 10}, 100000, 0, 0}},
+      {"a matrix", {{300, 200}, 70000, 0, 0}},
+      {"one nonzero", {{300, 200, 100}, 1, 0, 0}},
+  };
+  std::uint64_t seed = 0;
+  for (const Case& c : copy_cases) {
+    std::vector<oracle::Nonzero> all = oracle::random_nonzeros(c.shape, ++seed);
+    for (std::size_t k = 0; k < all.size(); ++k) all[k].value = static_cast<double>(k) / 3;  // no floats
+    const CooTensor x = oracle::tensor(c.shape.dims, all, Precision::f64);
+    for (int mode = 0; mode < x.order(); ++mode) {
+      const std::vector<oracle::Nonzero> expected = oracle::sorted(all, {mode});
+      for (const int threads : {1, 3}) {
+        Context context;
+        context.threads = threads;
+        const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, context);
+        const bool wide = x.index_width() == IndexWidth::u64;
+        EXPECT_TRUE((wide ? nonzeros_of<std::uint64_t>(copy) : nonzeros_of<std::uint32_t>(copy)) == expected)
+            << c.name << ", mode " << mode + 1 << ", " << threads << " threads";
+      }
+    }
   }
 }
 

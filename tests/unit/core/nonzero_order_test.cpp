@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "core/nonzero_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "oracle/coo_oracle.hpp"
+
+namespace polyad {
+namespace {
+
+Context with_threads(int threads) {
+  Context context;
+  context.threads = threads;
+  return context;
+}
+
+NonzeroOrder order_by(const std::vector<oracle::Nonzero>& all, const std::vector<int>& modes, int threads,
+                      std::uint64_t last_dim = 90) {
+  return order_of(oracle::tensor({100, 80, last_dim}, all, Precision::f32), modes, with_threads(threads));
+}
+
+TEST(NonzeroOrder, IsSeenWhereverAPairBreaksIt) {
+  std::vector<oracle::Nonzero> all;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    for (std::uint64_t j = 0; j < 80; ++j)
+      for (std::uint64_t k = 0; k < 10; ++k) all.push_back({{i, j, 9 * k}, 1});
+  for (const int threads : {1, 3}) {
+    for (const std::uint64_t last_dim : {std::uint64_t{90}, std::uint64_t{1} << 40U}) {  // both widths of indices
+      EXPECT_EQ(order_by(all, {0, 1, 2}, threads, last_dim), NonzeroOrder::strict);
+      EXPECT_EQ(order_by(all, {0, 1}, threads, last_dim), NonzeroOrder::sorted);
+      EXPECT_EQ(order_by(all, {1, 2}, threads, last_dim), NonzeroOrder::none);
+      EXPECT_EQ(order_by(all, {}, threads, last_dim), NonzeroOrder::sorted);
+    }
+    for (const std::size_t at : {std::size_t{0}, std::size_t{1023}, std::size_t{1024}, std::size_t{26666},
+                                 all.size() - 2}) {  // the ends of blocks and shares too
+      std::vector<oracle::Nonzero> changed = all;
+      changed[at + 1] = changed[at];
+      EXPECT_EQ(order_by(changed, {0, 1, 2}, threads), NonzeroOrder::sorted) << at;
+      changed = all;
+      std::swap(changed[at], changed[at + 1]);
+      EXPECT_EQ(order_by(changed, {0, 1, 2}, threads), NonzeroOrder::none) << at;
+    }
+  }
+}
+
+TEST(NonzeroOrder, OfFewerThanTwoIsStrict) {
+  EXPECT_EQ(order_by({}, {0, 1, 2}, 1), NonzeroOrder::strict);
+  EXPECT_EQ(order_by({{{1, 2, 3}, 1}}, {0, 1, 2}, 1), NonzeroOrder::strict);
+}
+
+}  // namespace
+}  // namespace polyad
