@@ -94,7 +94,7 @@ void run(const CheckOptions& o, Session& session) {
                                                "slices, not lines"));
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_check(CLI::App& command) {
   auto o = std::make_shared<CheckOptions>();
   declare_input(command, o->input);
   command.add_option("--fix", o->fix,
@@ -109,6 +109,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb check_verb = {"check", "every problem of a file with its line; --fix repairs",
-                         "polyad check ratings.tns --fix clean.tns", declare};
+                         "polyad check ratings.tns --fix clean.tns", declare_check};
 
 }  // namespace polyad::cli

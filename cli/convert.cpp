@@ -17,7 +17,7 @@ struct ConvertOptions {
   std::string transform;
 };
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_convert(CLI::App& command) {
   auto o = std::make_shared<ConvertOptions>();
   declare_input(command, o->input, "--from");
   command.add_option("OUT", o->output, "file to write (- for standard output); .gz and .zst compress")->required();
@@ -49,6 +49,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb convert_verb = {"convert", "from any file dialect to any other", "polyad convert ratings.tns.gz ratings.ptn",
-                           declare};
+                           declare_convert};
 
 }  // namespace polyad::cli

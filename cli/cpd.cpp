@@ -112,7 +112,7 @@ Json describe_result(const CpAlsResult& r, const CpAlsOptions& options) {
   json["seconds_per_iteration"] = iterations > 0 ? r.iterate_seconds / static_cast<double>(iterations) : 0.0;
   json["dense_seconds"] = r.dense_seconds;
   json["dense"] = r.dense;
-  json["options"] = describe(options);
+  json["options"] = cli::describe(options);
   json["notes"] = r.notes;
   if (r.resumed_at > 0) json["resumed_at"] = r.resumed_at;
   json["runs"] = Json::array();
@@ -169,7 +169,7 @@ ReportOptions report_options(const CpdOptions& o, const CpAlsOptions& options, c
   facts.emplace_back("format",
                      fmt::format("{} ({}), {}", r.format.format, r.format.why, readable_bytes(r.tensor_bytes)));
   facts.emplace_back("precision", std::string(name_of(x.precision())));
-  const Json described = describe(options);
+  const Json described = cli::describe(options);
   for (const auto& [name, value] : described.items()) {
     if (name == "format" || name == "checkpoint" || name == "every" || name == "resume") continue;
     if (value.is_array() && value.empty()) continue;
@@ -298,7 +298,7 @@ void run(const CpdOptions& o, Session& session) {
               fmt::format("stopped after {} iterations; what was asked to be kept is written", result.iterations()));
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_cpd(CLI::App& command) {
   auto o = std::make_shared<CpdOptions>();
   declare_input(command, o->input);
   o->solver.declare(command);
@@ -315,6 +315,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb cpd_verb = {"cpd", "decomposes a tensor into components (CP-ALS)",
-                       "polyad cpd ratings.tns.gz --rank 16 --out model --report out.html", declare, DeviceUse::runs};
+                       "polyad cpd ratings.tns.gz --rank 16 --out model --report out.html", declare_cpd,
+                       DeviceUse::runs};
 
 }  // namespace polyad::cli

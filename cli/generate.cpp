@@ -114,7 +114,7 @@ void run(GenerateFlags flags, Session& session) {
   if (rank > 0) session.json()["planted"] = {{"rank", rank}, {"noise", noise}, {"weights", made.truth.weights}};
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_generate(CLI::App& command) {
   auto flags = std::make_shared<GenerateFlags>();
   command.add_option("OUT", flags->output, "file to write (- for standard output); .gz and .zst compress")->required();
   CLI::Option* dims = command.add_option("--dims", flags->dims, "lengths of the modes, e.g. 100x200x300");
@@ -137,6 +137,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb generate_verb = {"generate", "synthetic tensors: the same bytes for the same seed on every machine",
-                            "polyad generate x.tns --dims 100x200x300 --nnz 1M --skew 1.1 --seed 7", declare};
+                            "polyad generate x.tns --dims 100x200x300 --nnz 1M --skew 1.1 --seed 7", declare_generate};
 
 }  // namespace polyad::cli

@@ -143,7 +143,7 @@ void describe_formats(const CooTensor& x, const TensorStatistics& s, const InfoO
                               : o.predict || x.nnz() > most_to_build ? Measuring::none
                                                                      : Measuring::moderate;
   const std::vector<StorageRow> rows = session.timed("storage", [&] { return storage_of(x, s, measuring, context); });
-  session.json()["storage"] = describe(rows);
+  session.json()["storage"] = cli::describe(rows);
   print_table(rows, x, session);
   session.json()["hicoo"] = nullptr;
   session.print("\n");
@@ -162,7 +162,7 @@ void describe_formats(const CooTensor& x, const TensorStatistics& s, const InfoO
   session.print("  auto would take {}: {}\n", choice.format, choice.why);
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_info(CLI::App& command) {
   auto o = std::make_shared<InfoOptions>();
   declare_input(command, o->input);
   CLI::Option* measure =
@@ -179,6 +179,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
 
 }  // namespace
 
-const Verb info_verb = {"info", "what a tensor looks like", "polyad info ratings.tns.gz", declare, DeviceUse::plans};
+const Verb info_verb = {"info", "what a tensor looks like", "polyad info ratings.tns.gz", declare_info,
+                        DeviceUse::plans};
 
 }  // namespace polyad::cli

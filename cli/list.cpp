@@ -87,7 +87,7 @@ Json entries_of(const std::string& what) {
   return describe_all(dialects());
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_list(CLI::App& command) {
   auto what = std::make_shared<std::string>();
   command.add_option("WHAT", *what, "formats, kernels, solvers, backends, devices or dialects")
       ->required()
@@ -107,6 +107,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 
 }  // namespace
 
-const Verb list_verb = {"list", "what this build of polyad has", "polyad list formats", declare};
+const Verb list_verb = {"list", "what this build of polyad has", "polyad list formats", declare_list};
 
 }  // namespace polyad::cli

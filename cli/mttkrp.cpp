@@ -103,7 +103,7 @@ void run(const MttkrpOptions& o, Session& session) {
   compute<double>(o, std::move(read.tensor), session);
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_mttkrp(CLI::App& command) {
   auto o = std::make_shared<MttkrpOptions>();
   declare_input(command, o->input);
   command.add_option("--mode", o->mode, "mode of the result, from 1")->required();
@@ -122,7 +122,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb mttkrp_verb = {"mttkrp", "the tensor times the Khatri-Rao product of all factors but one",
-                          "polyad mttkrp ratings.tns.gz --mode 2 --rank 16 --out M.mat --format csf", declare,
+                          "polyad mttkrp ratings.tns.gz --mode 2 --rank 16 --out M.mat --format csf", declare_mttkrp,
                           DeviceUse::runs};
 
 }  // namespace polyad::cli

@@ -194,7 +194,7 @@ void run(const PlanOptions& o, Session& session) {
     session.json()["device_model"] = device_estimates(o.device_model, x, options.rank, session);
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_plan(CLI::App& command) {
   auto o = std::make_shared<PlanOptions>();
   declare_input(command, o->input);
   o->solver.declare(
@@ -211,6 +211,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb plan_verb = {"plan", "the time and memory a decomposition will need in each format, without running it",
-                        "polyad plan ratings.tns.gz --rank 16", declare, DeviceUse::plans};
+                        "polyad plan ratings.tns.gz --rank 16", declare_plan, DeviceUse::plans};
 
 }  // namespace polyad::cli

@@ -48,7 +48,7 @@ void print_table(const ScoreOptions& o, const CpModel& a, const CpModel& b, cons
   for (int m = 0; m < a.order(); ++m) {
     const auto k = static_cast<std::size_t>(m);
     const bool has_name = k < a.labels.size() && !a.labels[k].name().empty();
-    heads.push_back(shown(mode_name(has_name ? a : b, m), 16));
+    heads.push_back(cli::shown(mode_name(has_name ? a : b, m), 16));
     widths.push_back(std::max<std::size_t>(9, width_of(heads.back())));
   }
   std::string line =
@@ -98,7 +98,7 @@ void run(const ScoreOptions& o, Session& session) {
                     {"rank_b", b.rank()},    {"order", a.order()}, {"dims", dims}};
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_score(CLI::App& command) {
   auto o = std::make_shared<ScoreOptions>();
   command.add_option("A", o->a, "model: a directory, .ktensor, .npz or .json")->required();
   command.add_option("B", o->b, "model to compare it with, of the same dims; its rank may differ")->required();
@@ -108,6 +108,6 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb score_verb = {"score", "how well the components of two models agree (factor match score)",
-                         "polyad score truth model --json -", declare};
+                         "polyad score truth model --json -", declare_score};
 
 }  // namespace polyad::cli

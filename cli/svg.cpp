@@ -56,7 +56,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-double width_of(std::string_view text) { return letter * static_cast<double>(text.size()); }
+double drawn_width(std::string_view text) { return letter * static_cast<double>(text.size()); }
 
 std::string cut_to(std::string text, double width) {
   const auto most = static_cast<std::size_t>(std::max(4.0, width / letter));
@@ -101,7 +101,7 @@ std::string legend_of(const std::vector<std::string>& series, double left, doubl
   std::string legend;
   double x = left;
   for (std::size_t s = 0; s < series.size(); ++s) {
-    const double need = 18 + width_of(series[s]) + 16;
+    const double need = 18 + drawn_width(series[s]) + 16;
     if (x + need > width - 24 && x > left) {
       x = left;
       y += 22;
@@ -136,7 +136,7 @@ std::string svg_of(const BarChart& chart) {
   double labels = 60;
   double top = 0;
   for (const BarChart::Bar& b : chart.bars) {
-    labels = std::max(labels, width_of(b.label));
+    labels = std::max(labels, drawn_width(b.label));
     top = std::max(top, b.total());
   }
   labels = std::min(labels, 320.0);
@@ -171,7 +171,7 @@ std::string svg_of(const BarChart& chart) {
       const double wide = bar.parts[s] * scale;
       svg += rectangle(at, upper, wide, bar_height, colour.fill);
       const std::string value = number(bar.parts[s]);
-      if (wide > width_of(value) + 6)
+      if (wide > drawn_width(value) + 6)
         svg += text_at(at + wide / 2, base,
                        fmt::format("text-anchor=\"middle\" font-size=\"12\" fill=\"{}\"", colour.text), value);
       at += wide;
@@ -204,7 +204,7 @@ std::string svg_of(const TimelineChart& chart) {
     last = until;
   }
   double names = 60;
-  for (const std::string& l : lanes) names = std::max(names, width_of(l));
+  for (const std::string& l : lanes) names = std::max(names, drawn_width(l));
   const double left = 24 + std::min(names, 320.0) + 12;
   const double right = width - 24;
   const double top = last * 1e3;  // milliseconds

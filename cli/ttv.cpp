@@ -160,7 +160,7 @@ void run(const TtvOptions& o, Session& session) {
                     {"files", written}};
 }
 
-std::function<void(Session&)> declare(CLI::App& command) {
+std::function<void(Session&)> declare_ttv(CLI::App& command) {
   auto o = std::make_shared<TtvOptions>();
   declare_input(command, o->input);
   command.add_option("--mode", o->mode, "mode to multiply along, from 1")->required()->check(CLI::Range(1, max_order));
@@ -174,6 +174,7 @@ std::function<void(Session&)> declare(CLI::App& command) {
 }  // namespace
 
 const Verb ttv_verb = {"ttv", "a tensor times a vector along one mode",
-                       "polyad ttv ratings.tns.gz --mode 3 --vector days.txt --out sums.tns", declare, DeviceUse::runs};
+                       "polyad ttv ratings.tns.gz --mode 3 --vector days.txt --out sums.tns", declare_ttv,
+                       DeviceUse::runs};
 
 }  // namespace polyad::cli

@@ -14,9 +14,9 @@ if(CMAKE_SCRIPT_MODE_FILE)  # cmake -DFILE=.. -DOUT=.. -DNAMESPACE=.. -DNAME=.. 
   file(WRITE ${OUT} "// Made from ${source}.\n"
                     "#include <string_view>\n"
                     "namespace ${NAMESPACE} {\n"
-                    "namespace {\nconstexpr char bytes[] = {${bytes}};\n}\n"
+                    "namespace {\nconstexpr char bytes_of_${NAME}[] = {${bytes}};\n}\n"
                     "extern const std::string_view ${NAME};\n"
-                    "constinit const std::string_view ${NAME}{bytes, sizeof bytes};\n"
+                    "constinit const std::string_view ${NAME}{bytes_of_${NAME}, sizeof bytes_of_${NAME}};\n"
                     "}\n")
   return()
 endif()

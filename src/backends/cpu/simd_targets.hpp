@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/// \file The instruction sets that kernels are compiled for. To be included before any Highway header. Without AVX2 the
-/// plain version runs; the steps between (SSSE3, SSE4) gain little over it and would double the build.
+/// \file The instruction sets that kernels are compiled for. To be included before any Highway header. x86-64: AVX2,
+/// AVX-512 (HWY_AVX3), and plain code for processors without AVX2; the steps between (SSSE3, SSE4) gain little over it
+/// and would double the build. Plain code keeps the loops for particular numbers of factors: with the general ones
+/// only, COO took twice as long (uber, rank 16, f32: 231 ms a sweep in place of 110).
 #pragma once
 
 #ifdef POLYAD_SANITIZED  // one target and the general instances find mistakes, and such builds are slow

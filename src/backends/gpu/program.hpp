@@ -41,6 +41,8 @@ class ProgramCache {
  public:
   /// \param folder empty: nothing is kept
   explicit ProgramCache(std::string folder) : folder_(std::move(folder)) {}
+  /// Whether anything is kept: what a driver takes long to hand out need not be asked for otherwise.
+  [[nodiscard]] bool keeps() const { return !folder_.empty(); }
   /// The bytes kept under a key; empty when there are none.
   [[nodiscard]] std::string load(const std::string& key) const;
   void store(const std::string& key, std::string_view bytes) const;

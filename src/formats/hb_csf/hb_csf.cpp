@@ -187,8 +187,8 @@ HbCsf HbCsf::build(const CooTensor& x, const FormatOptions& options, const Conte
 namespace {
 
 /// Which group a slice goes to depends on all its fibres, so the coordinates are sorted as for building.
-StoragePrediction predict(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
-                          const Context& context) {
+StoragePrediction predict_hb_csf(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
+                                 const Context& context) {
   const int order = x.order();
   const std::vector<int> modes = modes_with_root(x.dims, options.mode.value());
   radix::Scratch scratch;
@@ -227,7 +227,7 @@ const FormatClass hb_csf_format = {
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(hb_csf_format, options, HbCsf::build(x, options, context));
     },
-    predict,
+    predict_hb_csf,
     [](const EstimateRequest& q) {
       return estimate_like_csf_all(q, 1.04, 40, "as csf-all, sparse slices as coordinates");
     }};

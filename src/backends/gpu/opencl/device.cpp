@@ -209,7 +209,8 @@ std::shared_ptr<ClProgram> ClDevice::build(const std::string& source, std::strin
     throw Error(ErrorKind::limit, fmt::format("the kernels of {}.h do not compile on {}: {}", unit, shared_->facts.name,
                                               log_of(result->program.get())));
   check(code, fmt::format("compiling the kernels of {}.h", unit));
-  cache_.store(key, binary_of(result->program.get()));
+  // PoCL compiles every kernel of the program once more to hand out its binary.
+  if (cache_.keeps()) cache_.store(key, binary_of(result->program.get()));
   return result;
 }
 
