@@ -57,6 +57,7 @@ class RowsAtEnds {
   void give_to(RowUpdate<T>& update, std::uint64_t first_part, FactorMatrix<T>& out, int threads) const {
     cpu::for_each_chunk(threads, parts, [&](std::uint64_t part, int) {
       const cpu::Share share = cpu::share_of(ends_.size(), static_cast<int>(part), parts);
+      if (share.begin == share.end) return;
       // Before the share: all rows but the last one of the chunk before, unless that is the first one of it too.
       std::uint64_t next = share.begin == 0 ? 0 : after(share.begin - 1);
       for (std::uint64_t c = share.begin; c < share.end; ++c) {

@@ -10,7 +10,7 @@
 namespace polyad {
 namespace {
 
-Context with_threads(int threads) {
+Context checked_by(int threads) {
   Context context;
   context.threads = threads;
   return context;
@@ -18,7 +18,7 @@ Context with_threads(int threads) {
 
 NonzeroOrder order_by(const std::vector<oracle::Nonzero>& all, const std::vector<int>& modes, int threads,
                       std::uint64_t last_dim = 90) {
-  return order_of(oracle::tensor({100, 80, last_dim}, all, Precision::f32), modes, with_threads(threads));
+  return order_of(oracle::tensor({100, 80, last_dim}, all, Precision::f32), modes, checked_by(threads));
 }
 
 TEST(NonzeroOrder, IsSeenWhereverAPairBreaksIt) {

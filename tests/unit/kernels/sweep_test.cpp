@@ -77,6 +77,8 @@ const std::vector<CooTensor>& shapes() {
     list.push_back(integers({70, 900}, 20000, 5, {1, 20}));
     list.push_back(integers({3000, 4000, 5000}, 20000, 1));
     list.push_back(integers({4, 5, 6, 7, 8, 9}, 20000, 1));
+    list.push_back(integers({3, 400, 500}, 60000, 1));     // roots with more nonzeros than a chunk
+    list.push_back(integers({30, 3, 900}, 60000, 6, {1, 1, 20}));
     return list;
   }();
   return all;
@@ -269,15 +271,25 @@ TEST(Sweep, FibresAreArrangedByLength) {
   for (const CooTensor& x : shapes()) {
     const Sweep s = Sweep::build(x, {}, false, {});
     std::uint64_t fibres = 0;
+    EXPECT_EQ(s.begin[0], 0U);
+    EXPECT_EQ(s.begin[s.chunks()], x.nnz());
     for (std::uint64_t c = 0; c < s.chunks(); ++c) {
       std::uint64_t nonzeros = 0;
       for (std::size_t l = 0; l < s.lengths[c].size(); ++l) {
         nonzeros += s.lengths[c][l] * (l + 1);
         fibres += s.lengths[c][l];
       }
-      EXPECT_EQ(nonzeros, std::min(Sweep::chunk_nonzeros, x.nnz() - c * Sweep::chunk_nonzeros));
+      EXPECT_EQ(nonzeros, s.begin[c + 1] - s.begin[c]);
+      EXPECT_GT(nonzeros, 0U);
+      EXPECT_LT(nonzeros, 2 * Sweep::chunk_nonzeros);
       if (c > 0) {
         EXPECT_LE(s.roots[c - 1].last, s.roots[c].first);
+        if (s.roots[c - 1].last == s.roots[c].first) {
+          EXPECT_TRUE(s.is_cut(c - 1) && s.is_cut(c));
+        }
+      }
+      if (s.is_cut(c)) {
+        EXPECT_EQ(s.roots[c].first, s.roots[c].last) << "a piece of one root and nothing else";
       }
     }
     EXPECT_EQ(fibres, s.fibres());

@@ -54,7 +54,8 @@ TEST(TreeLoop, ChunksTouchTheNodesAboveTheirLeaves) {
   FactorMatrix<double> out(Context{}, 9, 4);
   Workspace workspace;
   const Context context;
-  const MttkrpRequest<double> request{t.body(0), factors, 0, out, workspace, context};
+  PendingUpdate<double> nothing;
+  const MttkrpRequest<double> request{t.body(0), factors, 0, out, workspace, context, nothing};
   const TreePlan<double> plan(request, tree, 0);
   for (const auto& [begin, end] : {std::pair{0U, 1U}, {0U, 3000U}, {17U, 18U}, {500U, 1700U}, {2999U, 3000U}}) {
     if (end > tree.nnz()) continue;
