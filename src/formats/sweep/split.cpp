@@ -95,9 +95,8 @@ ModeSplit split_at(const CooTensor& x, int first, int count) {
     if (is_served_next(split, m) && length((m + 1) % order) <= most_next_rows) roots.push_back(m);
   if (roots.empty()) roots = split.fibres;
   const int root = *std::ranges::max_element(roots, {}, length);
-  std::ranges::stable_sort(split.fibres, [&](int a, int b) {
-    return (a == root) != (b == root) ? a == root : length(a) > length(b);
-  });
+  std::ranges::stable_sort(
+      split.fibres, [&](int a, int b) { return (a == root) != (b == root) ? a == root : length(a) > length(b); });
   return split;
 }
 

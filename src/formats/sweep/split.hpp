@@ -14,10 +14,11 @@ namespace polyad {
 struct ModeSplit {
   std::vector<int>
       leaves;  ///< one mode, or several short ones merged into one index, the first being its highest digit
-  std::vector<int> fibres;  ///< the others; first the root: the longest of those that one gather serves with the mode after
-  bool leaf_copy = false;   ///< the leaf, one mode, has a sorted copy of its own and needs no scatter
-  double fibre_count = 0;   ///< distinct tuples of the fibres' modes, estimated
-  double sweep_ns = 0;      ///< estimated time of MTTKRPs in all modes, in nanoseconds of one thread
+  std::vector<int>
+      fibres;  ///< the others; first the root: the longest of those that one gather serves with the mode after
+  bool leaf_copy = false;  ///< the leaf, one mode, has a sorted copy of its own and needs no scatter
+  double fibre_count = 0;  ///< distinct tuples of the fibres' modes, estimated
+  double sweep_ns = 0;     ///< estimated time of MTTKRPs in all modes, in nanoseconds of one thread
 };
 
 /// Indices of merged leaf modes stay below this, so that a leaf takes two bytes.
@@ -26,8 +27,8 @@ inline constexpr std::uint64_t most_merged_leaves = std::uint64_t{1} << 16U;
 /// Rows of a table that is indexed by leaves; 0 for several modes with more than most_merged_leaves of them.
 [[nodiscard]] std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes);
 
-/// Whether one gather serves the root mode and the one after it, so that no products have to be kept for that one: where
-/// there is no third mode that would have use for them, or where there are too many.
+/// Whether one gather serves the root mode and the one after it, so that no products have to be kept for that one:
+/// where there is no third mode that would have use for them, or where there are too many.
 [[nodiscard]] bool gathers_with_next(const CooTensor& x, const ModeSplit& split);
 
 /// Nanoseconds of one thread for MTTKRPs in all modes in turn with this split.

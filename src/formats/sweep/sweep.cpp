@@ -169,9 +169,8 @@ std::optional<int> Sweep::leaf_position(int mode) const {
 }
 
 std::uint64_t Sweep::bytes() const {
-  std::uint64_t sum =
-      bytes_in(leaves) + bytes_in(values) + lengths.bytes() + begin.bytes() + first.bytes() + roots.bytes() +
-      occupied.bytes() + cut.size() * sizeof(std::uint64_t);
+  std::uint64_t sum = bytes_in(leaves) + bytes_in(values) + lengths.bytes() + begin.bytes() + first.bytes() +
+                      roots.bytes() + occupied.bytes() + cut.size() * sizeof(std::uint64_t);
   for (const NarrowBuffer& b : ids) sum += bytes_in(b);
   return sum + (leaf_copy ? leaf_copy->bytes() : 0);
 }
@@ -314,7 +313,8 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.kept = keeps ? fibres * q.row_bytes() : 0;
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
-    e.kept = std::max(e.kept, std::min(fibres, 2.0 * static_cast<double>(Sweep::chunk_nonzeros)) * q.threads * q.row_bytes()) +
+    e.kept = std::max(e.kept,
+                      std::min(fibres, 2.0 * static_cast<double>(Sweep::chunk_nonzeros)) * q.threads * q.row_bytes()) +
              next * q.row_bytes() * q.threads;
   }
   // Of merged leaves a table of products, and sums for each thread.
@@ -322,7 +322,10 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
     e.kept += static_cast<double>(leaf_rows(x, split.leaves)) * q.row_bytes() * (1 + q.threads);
   e.leaf_modes = split.leaves;
   e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}{}", listed(split.leaves),
-                      q.sample.nnz() / std::max(1.0, split.fibre_count), with_next ? ", one for two modes" : keeps ? ", sums kept" : "",
+                      q.sample.nnz() / std::max(1.0, split.fibre_count),
+                      with_next ? ", one for two modes"
+                      : keeps   ? ", sums kept"
+                                : "",
                       leaf_copy ? ", a copy by leaf" : "");
   return e;
 }

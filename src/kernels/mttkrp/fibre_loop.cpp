@@ -87,8 +87,8 @@ HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const S
   const Id* out_ids = static_cast<const Id*>(l.output_ids);
   T* products = l.products == nullptr ? nullptr : l.products + column;
   const std::uint64_t stride = l.stride;
-  const bool past_cache = l.products_past_cache && stride * sizeof(T) % 64 == 0 &&
-                          reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
+  const bool past_cache =
+      l.products_past_cache && stride * sizeof(T) % 64 == 0 && reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
   const std::uint64_t first_product = l.first_product;
   const bool prefetch_leaves = l.prefetch_leaves;
   const bool prefetch_output = l.prefetch_output;
@@ -107,10 +107,10 @@ HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const S
       }
       leaf += length;
       values += length;
-      if (products != nullptr)
-        store_past_cache<T, C>(sum, products + (fibre - first_product) * stride, past_cache);
+      if (products != nullptr) store_past_cache<T, C>(sum, products + (fibre - first_product) * stride, past_cache);
       rows.multiply(fibre, sum);
-      if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
+      if (prefetch_output)
+        prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
       sum.add_to(sink.at(out_ids[fibre]) + column);
     }
   }
@@ -130,7 +130,8 @@ HWY_NOINLINE void add_kept(const FibreLoop<T>& l, std::uint64_t begin, std::uint
   for (std::uint64_t fibre = begin; fibre < end; ++fibre) {
     Cols<T, C> sum = Cols<T, C>::load(products + (fibre - first_product) * stride);
     rows.multiply(fibre, sum);
-    if (prefetch_output) prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
+    if (prefetch_output)
+      prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
     sum.add_to(sink.at(out_ids[fibre]) + column);
   }
 }
@@ -163,8 +164,8 @@ HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all
   }
 }
 
-/// Calls f with the type of the fibres' indices and the number of modes that are multiplied as constants: 1, 2, or 0 for
-/// any other. Narrow blocks of columns have the general loop only.
+/// Calls f with the type of the fibres' indices and the number of modes that are multiplied as constants: 1, 2, or 0
+/// for any other. Narrow blocks of columns have the general loop only.
 template <int C, class Id, class F>
 HWY_INLINE void with_inputs(int count, const F& f) {
   if constexpr (C >= 16) {

@@ -60,8 +60,7 @@ void clear(FactorMatrix<T>& m, int threads) {
 template <class T>
 void sum_tables(const MttkrpRequest<T>& r, std::span<const T* const> tables) {
   T* out = r.out.data();
-  const RowParts parts(r.out.rows(),
-                       r.pending.update == nullptr ? r.out.rows() : r.pending.update->most_parts());
+  const RowParts parts(r.out.rows(), r.pending.update == nullptr ? r.out.rows() : r.pending.update->most_parts());
   RowUpdate<T>* update = r.pending.take_on(parts.count);
   if (update == nullptr && tables.size() == 1 && tables[0] == out) return;
   const std::uint64_t stride = r.stride();

@@ -110,8 +110,8 @@ class SweepRun {
   [[nodiscard]] bool merged() const { return s_.split.leaves.size() > 1; }
   [[nodiscard]] std::uint64_t table_bytes() const { return s_.leaf_rows * r_.stride() * sizeof(T); }
 
-  /// The rows of the root mode that a chunk clears: its own, and empty ones before it. Of the pieces of a root the first
-  /// one clears the row.
+  /// The rows of the root mode that a chunk clears: its own, and empty ones before it. Of the pieces of a root the
+  /// first one clears the row.
   [[nodiscard]] cpu::Share rows_of(std::uint64_t c) const {
     return {c == 0 ? 0 : s_.roots[c - 1].last + 1, c + 1 == s_.chunks() ? r_.out.rows() : s_.roots[c].last + 1};
   }
@@ -175,8 +175,8 @@ class SweepRun {
     // As for private outputs (SharedOutput::affordable).
     if (table * (threads - 1) / 100 > s_.fibres()) return nullptr;
     // What is needed beside, once for all: the products of chunks, and of roots that are cut.
-    if (!r_.workspace.affords(next_outputs, table * threads + product_bytes(cut_fibres() + threads * most_fibres()) +
-                                                needed_later(),
+    if (!r_.workspace.affords(next_outputs,
+                              table * threads + product_bytes(cut_fibres() + threads * most_fibres()) + needed_later(),
                               r_.context))
       return nullptr;
     return r_.pending.take_on(threads + 1);
@@ -374,9 +374,7 @@ class SweepRun {
     return table;
   }
 
-  [[nodiscard]] FibreChunk chunk(std::uint64_t c) const {
-    return {s_.lengths[c], s_.first[c], s_.begin[c]};
-  }
+  [[nodiscard]] FibreChunk chunk(std::uint64_t c) const { return {s_.lengths[c], s_.first[c], s_.begin[c]}; }
   [[nodiscard]] T* room(WorkspacePurpose purpose, std::uint64_t bytes) const {
     return static_cast<T*>(r_.workspace.room(purpose, bytes, r_.context));
   }

@@ -55,8 +55,9 @@ void update_rows(FactorMatrix<T>& out, RowUpdate<T>& update, const Context& cont
   const std::uint64_t worth = 1 + out.rows() * out.cols() * out.cols() / (std::uint64_t{1} << 20U);
   const int threads =
       static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(context.thread_count()), worth));
-  cpu::for_each_chunk(threads, parts.count,
-                      [&](std::uint64_t part, int) { update.take(part, parts.begin(part), parts.end(part), out.row(parts.begin(part))); });
+  cpu::for_each_chunk(threads, parts.count, [&](std::uint64_t part, int) {
+    update.take(part, parts.begin(part), parts.end(part), out.row(parts.begin(part)));
+  });
 }
 
 }  // namespace polyad

@@ -6,10 +6,10 @@
 ///
 ///   V = MTTKRP(n);  G = Hadamard product of A[m]'A[m], m != n;  A[n] = V * pinv(G) * diag(1 / lambda) * 2^-exponent
 ///
-/// V is computed in the memory of A[n] (an MTTKRP does not read the factor of its own mode). As its rows become complete
-/// they are solved, stored, and added to A[n]'A[n] and <X, M>; both may happen on a device (dense_part.hpp). lambda is the scale
-/// of the iteration before: the columns keep lengths near 1 without a second pass. In the first sweep, and when a
-/// length leaves [1/4, 4], the columns are normalised.
+/// V is computed in the memory of A[n] (an MTTKRP does not read the factor of its own mode). As its rows become
+/// complete they are solved, stored, and added to A[n]'A[n] and <X, M>; both may happen on a device (dense_part.hpp).
+/// lambda is the scale of the iteration before: the columns keep lengths near 1 without a second pass. In the first
+/// sweep, and when a length leaves [1/4, 4], the columns are normalised.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// \file Where the dense part of an update runs. On the processor, V and A are the memory of the factor, and rows are
-/// solved while the MTTKRP is under way. With one device, V stays there, and either becomes the factor there, so that only sums over rows come to the host, or comes
-/// to the host, is solved there and goes back: whichever costs less.
+/// solved while the MTTKRP is under way. With one device, V stays there, and either becomes the factor there, so that
+/// only sums over rows come to the host, or comes to the host, is solved there and goes back: whichever costs less.
 #pragma once
 
 #include <memory>

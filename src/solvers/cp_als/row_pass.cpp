@@ -115,7 +115,8 @@ HWY_INLINE void solve_tile(T* rows, const T* HWY_RESTRICT solution, hn::Vec<Tag<
     for (int v = 0; v < V; ++v) solved[j][v] = hn::Zero(d);
   for (std::uint64_t k = 0; k < columns; ++k) {
     hn::Vec<Tag<T>> right[V];
-    for (int v = 0; v < V; ++v) right[v] = hn::LoadU(d, solution + k * columns + static_cast<std::size_t>(v) * hn::Lanes(d));
+    for (int v = 0; v < V; ++v)
+      right[v] = hn::LoadU(d, solution + k * columns + static_cast<std::size_t>(v) * hn::Lanes(d));
     for (int j = 0; j < Count; ++j) {
       const auto left = hn::Set(d, rows[static_cast<std::uint64_t>(j) * columns + k]);
       for (int v = 0; v < V; ++v) solved[j][v] = hn::MulAdd(left, right[v], solved[j][v]);
@@ -168,8 +169,8 @@ std::uint64_t solve_in_place(T* rows, std::uint64_t count, std::uint64_t columns
 template <class T>
 void add_to_gram(const Block<T>& b, double* gram) {
   constexpr int rows = tile_rows<T>;
-  // The first rows of a tile on the diagonal have use for half of its columns only: at rank 16 a quarter of the work. So
-  // many rows at a time that there are eight sums again.
+  // The first rows of a tile on the diagonal have use for half of its columns only: at rank 16 a quarter of the work.
+  // So many rows at a time that there are eight sums again.
   constexpr bool halves = tile_vectors<T> == 1 || 4 * rows == static_cast<int>(tile_columns<T>);
   constexpr int half_rows = tile_vectors<T> == 1 ? rows : 2 * rows;
   using Half = std::conditional_t<tile_vectors<T> == 1, hn::Half<Tag<T>>, Tag<T>>;
@@ -333,30 +334,28 @@ HWY_EXPORT(descend);
 
 namespace {
 
-#define POLYAD_FOR(T, suffix)                                                                                   \
-  HWY_EXPORT(multiply_##suffix);                                                                                \
-  HWY_EXPORT(gram_##suffix);                                                                                    \
-  HWY_EXPORT(inner_##suffix);                                                                                   \
-  HWY_EXPORT(load_##suffix);                                                                                    \
-  HWY_EXPORT(filled_##suffix);                                                                                  \
-  HWY_EXPORT(copy_##suffix);                                                                                    \
-  HWY_EXPORT(in_place_##suffix);                                                                                \
-  HWY_EXPORT(store_##suffix);                                                                                   \
-  void multiply(const Block<T>& b, const T* solution) { HWY_DYNAMIC_DISPATCH(multiply_##suffix)(b, solution); } \
-  void add_gram(const Block<T>& b, double* gram) { HWY_DYNAMIC_DISPATCH(gram_##suffix)(b, gram); }              \
-  void add_inner(const Block<T>& b, double* inner) { HWY_DYNAMIC_DISPATCH(inner_##suffix)(b, inner); }          \
-  std::uint64_t load(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) {          \
-    return HWY_DYNAMIC_DISPATCH(load_##suffix)(rows, begin, end, b, to);                                        \
-  }                                                                                                             \
-  bool is_mostly_filled(Rows<const T> rows, std::uint64_t count) {                                              \
-    return HWY_DYNAMIC_DISPATCH(filled_##suffix)(rows, count) != 0;                                             \
-  }                                                                                                             \
-  void copy(Rows<const T> from, std::uint64_t count, T* to) {                                                   \
-    HWY_DYNAMIC_DISPATCH(copy_##suffix)(from, count, to);                                                       \
-  }                                                                                                             \
-  bool solve_vectors(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution, double* inner) {     \
-    return HWY_DYNAMIC_DISPATCH(in_place_##suffix)(rows, count, columns, solution, inner) != 0;                 \
-  }                                                                                                             \
+#define POLYAD_FOR(T, suffix)                                                                                         \
+  HWY_EXPORT(multiply_##suffix);                                                                                      \
+  HWY_EXPORT(gram_##suffix);                                                                                          \
+  HWY_EXPORT(inner_##suffix);                                                                                         \
+  HWY_EXPORT(load_##suffix);                                                                                          \
+  HWY_EXPORT(filled_##suffix);                                                                                        \
+  HWY_EXPORT(copy_##suffix);                                                                                          \
+  HWY_EXPORT(in_place_##suffix);                                                                                      \
+  HWY_EXPORT(store_##suffix);                                                                                         \
+  void multiply(const Block<T>& b, const T* solution) { HWY_DYNAMIC_DISPATCH(multiply_##suffix)(b, solution); }       \
+  void add_gram(const Block<T>& b, double* gram) { HWY_DYNAMIC_DISPATCH(gram_##suffix)(b, gram); }                    \
+  void add_inner(const Block<T>& b, double* inner) { HWY_DYNAMIC_DISPATCH(inner_##suffix)(b, inner); }                \
+  std::uint64_t load(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to) {                \
+    return HWY_DYNAMIC_DISPATCH(load_##suffix)(rows, begin, end, b, to);                                              \
+  }                                                                                                                   \
+  bool is_mostly_filled(Rows<const T> rows, std::uint64_t count) {                                                    \
+    return HWY_DYNAMIC_DISPATCH(filled_##suffix)(rows, count) != 0;                                                   \
+  }                                                                                                                   \
+  void copy(Rows<const T> from, std::uint64_t count, T* to) { HWY_DYNAMIC_DISPATCH(copy_##suffix)(from, count, to); } \
+  bool solve_vectors(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution, double* inner) {         \
+    return HWY_DYNAMIC_DISPATCH(in_place_##suffix)(rows, count, columns, solution, inner) != 0;                       \
+  }                                                                                                                   \
   void store(const Block<T>& b, Rows<T> rows) { HWY_DYNAMIC_DISPATCH(store_##suffix)(b, rows); }
 POLYAD_FOR(float, f32)
 POLYAD_FOR(double, f64)
@@ -635,11 +634,11 @@ void scale_columns(FactorMatrix<T>& rows, const std::vector<double>& scale, cons
       1U << 10U);
 }
 
-#define POLYAD_INSTANTIATE(T)                                                                                      \
-  template std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>&, const Small&, const Context&);             \
+#define POLYAD_INSTANTIATE(T)                                                                                          \
+  template std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>&, const Small&, const Context&);                \
   template std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>&, const DescentOptions&, const Context&); \
-  template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                      \
-  template Small gram_of(const FactorMatrix<T>&, const Context&);                                                   \
+  template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                         \
+  template Small gram_of(const FactorMatrix<T>&, const Context&);                                                      \
   template void scale_columns(FactorMatrix<T>&, const std::vector<double>&, const Context&);
 POLYAD_INSTANTIATE(float)
 POLYAD_INSTANTIATE(double)

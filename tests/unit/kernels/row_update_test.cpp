@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file Rows that the caller takes while an MTTKRP is under way: each once, complete, and what becomes of them serves the
-/// modes after.
+/// \file Rows that the caller takes while an MTTKRP is under way: each once, complete, and what becomes of them serves
+/// the modes after.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -77,7 +77,7 @@ const std::vector<CooTensor>& shapes() {
     list.push_back(integers({70, 900}, 20000, 5, {1, 20}));
     list.push_back(integers({3000, 4000, 5000}, 20000, 1));
     list.push_back(integers({4, 5, 6, 7, 8, 9}, 20000, 1));
-    list.push_back(integers({3, 400, 500}, 60000, 1));     // roots with more nonzeros than a chunk
+    list.push_back(integers({3, 400, 500}, 60000, 1));  // roots with more nonzeros than a chunk
     list.push_back(integers({30, 3, 900}, 60000, 6, {1, 1, 20}));
     return list;
   }();
