@@ -91,10 +91,13 @@ struct SweepEstimate {
 /// \param overhead nanoseconds of a nonzero beside its rows
 /// \param reuse nonzeros in a row that share a row
 /// \param adds false: nonzeros are sorted by the output mode and sums stay in registers
-[[nodiscard]] inline double nonzero_loops_ns(const EstimateRequest& q, double overhead, double reuse, bool adds) {
+/// \param outputs that threads add to at any row: they share the last cache
+[[nodiscard]] inline double nonzero_loops_ns(const EstimateRequest& q, double overhead, double reuse, bool adds,
+                                             int outputs = 1) {
   double sum = 0;
   for (int n = 0; n < q.sample.order(); ++n) {
-    double row = overhead + (adds ? q.adding(n, reuse) : 0.3 * q.lines());
+    const double table = outputs * q.sample.dim(n) * q.row_bytes();
+    double row = overhead + (adds ? q.cost.adding_among(table, q.lines(), reuse) : 0.3 * q.lines());
     for (int m = 0; m < q.sample.order(); ++m)
       if (m != n) row += q.reading(m, reuse);
     sum += row * q.sample.nnz() + (adds ? shared_output_ns(q, n) : stored_output_ns(q, n));
