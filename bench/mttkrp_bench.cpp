@@ -142,8 +142,9 @@ void compare(const CooTensor& x, const Context& context, int repeat, const std::
       for (int k = 0; k <= repeat; ++k) {
         const double s = seconds([&] {
           for (int m = 0; m < x.order(); ++m) {
-            mttkrp<T>(t, std::span<const FactorMatrix<T>>(factors), m, out[static_cast<std::size_t>(m)], workspace,
-                      context);
+            const auto at = static_cast<std::size_t>(m);
+            FactorStays<T> stays(factors[at], (m + 1) % x.order());
+            mttkrp<T>(t, std::span<const FactorMatrix<T>>(factors), m, out[at], workspace, context, {}, &stays);
             workspace.changed(m);  // as in CP-ALS
           }
         });

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <polyad/coo_tensor.hpp>
+#include <polyad/matrix.hpp>
 #include <vector>
 
 namespace polyad::oracle {
@@ -33,6 +34,17 @@ inline Dense mttkrp(const CooTensor& x, const std::vector<Dense>& factors, int m
       v(x.index(mode, k), r) += p;
     }
   return v;
+}
+
+/// The same with factors as kernels take them.
+inline Dense mttkrp(const CooTensor& x, const std::vector<FactorMatrix<double>>& factors, int mode) {
+  std::vector<Dense> dense;
+  for (const FactorMatrix<double>& f : factors) {
+    Dense& d = dense.emplace_back(f.rows(), f.cols());
+    for (std::uint64_t i = 0; i < f.rows(); ++i)
+      for (std::uint64_t r = 0; r < f.cols(); ++r) d(i, r) = f(i, r);
+  }
+  return mttkrp(x, dense, mode);
 }
 
 /// Y(i without i_mode) = sum of x * vector[i_mode], by coordinate.

@@ -69,16 +69,6 @@ class Replacing final : public RowUpdate<double> {
   std::vector<std::atomic<int>> busy_;
 };
 
-oracle::Dense by_definition(const CooTensor& x, const std::vector<FactorMatrix<double>>& factors, int mode) {
-  std::vector<oracle::Dense> dense;
-  for (const FactorMatrix<double>& f : factors) {
-    oracle::Dense& d = dense.emplace_back(f.rows(), f.cols());
-    for (std::uint64_t i = 0; i < f.rows(); ++i)
-      for (std::uint64_t r = 0; r < f.cols(); ++r) d(i, r) = f(i, r);
-  }
-  return oracle::mttkrp(x, dense, mode);
-}
-
 /// Two sweeps over the modes; every factor is replaced while its MTTKRP is under way.
 void expect_right(const CooTensor& x, std::string_view format, std::uint64_t rank, int threads, bool in_place) {
   const std::string what = fmt::format("{} {} rank {}, {} threads", format, fmt::join(x.dims, "x"), rank, threads);
@@ -92,7 +82,7 @@ void expect_right(const CooTensor& x, std::string_view format, std::uint64_t ran
   for (std::uint64_t sweep = 0; sweep < 2; ++sweep)
     for (int mode = 0; mode < x.order(); ++mode) {
       const auto at = static_cast<std::size_t>(mode);
-      const oracle::Dense want = by_definition(x, factors, mode);
+      const oracle::Dense want = oracle::mttkrp(x, factors, mode);
       FactorMatrix<double> out(context, x.dims[at], rank);
       FactorMatrix<double>& place = in_place ? out : factors[at];
       Replacing update(place, small_numbers(x.dims[at], rank, sweep * 10 + at + 1), (mode + 1) % x.order());
@@ -149,7 +139,7 @@ TEST(RowUpdate, MeasuringLeavesFactorsAsTheyAre) {
       FactorStays<double> stays(factors[at], (mode + 1) % 3);
       (void)mttkrp<double>(tensor, factors, mode, out, workspace, {}, {}, &stays);
       workspace.changed(mode);
-      const oracle::Dense want = by_definition(x, factors, mode);
+      const oracle::Dense want = oracle::mttkrp(x, factors, mode);
       for (std::uint64_t i = 0; i < want.rows; ++i)
         for (std::uint64_t r = 0; r < 8; ++r) ASSERT_EQ(out(i, r), want(i, r)) << "mode " << mode + 1;
     }
@@ -170,7 +160,7 @@ TEST(RowUpdate, WhatWasBegunForTheNextModeIsNotTakenWhenMoreChanged) {
   workspace.changed(0);
   FactorMatrix<double> next(Context{}, x.dims[1], 8);
   (void)mttkrp<double>(tensor, factors, 1, next, workspace);
-  const oracle::Dense want = by_definition(x, factors, 1);
+  const oracle::Dense want = oracle::mttkrp(x, factors, 1);
   for (std::uint64_t i = 0; i < want.rows; ++i)
     for (std::uint64_t r = 0; r < 8; ++r) ASSERT_EQ(next(i, r), want(i, r));
 }
