@@ -137,7 +137,8 @@ TEST(Sweep, TakesTheLeavesItIsTold) {
     for (int mode = 0; mode < x.order(); ++mode) {
       FactorMatrix<double> out(Context{}, x.dims[static_cast<std::size_t>(mode)], 8);
       (void)mttkrp<double>(tensor, factors, mode, out, workspace, {}, "mttkrp/sweep/two-pass");
-      expect_same(out, oracle::mttkrp(x, factors, mode), fmt::format("leaves {}, mode {}", fmt::join(leaves, "+"), mode + 1));
+      expect_same(out, oracle::mttkrp(x, factors, mode),
+                  fmt::format("leaves {}, mode {}", fmt::join(leaves, "+"), mode + 1));
     }
   }
   // Not neighbours, not of this tensor, all of them, too many rows.
