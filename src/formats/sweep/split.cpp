@@ -40,6 +40,10 @@ bool gathers_with_next(const CooTensor& x, const ModeSplit& split) {
          (split.fibres.size() == 2 || !worth_keeping(split.fibre_count, static_cast<double>(x.nnz())));
 }
 
+double cut_share(const TensorSample& sample, const ModeSplit& split) {
+  return std::min(1.0, sample.nnz() / std::max(1.0, sample.dim(split.fibres[0])) / static_cast<double>(1U << 14U));
+}
+
 double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const CooTensor& x = q.sample.tensor();
   const RowCost& cost = q.cost;
@@ -66,10 +70,8 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   double other_modes = (others - (with_next ? 1 : 0)) * (keep ? from_products : gather);
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
-    // Products of roots with very many nonzeros go through the memory.
-    const double cut = std::min(1.0, nnz / q.sample.dim(split.fibres[0]) / static_cast<double>(1U << 14U));
     other_modes += fibres * (per_fibre - lines + cost.adding_among(q.threads * next * row_bytes, lines) +
-                             cut * cost.streaming(2 * row_bytes));
+                             cut_share(q.sample, split) * cost.streaming(2 * row_bytes));
   }
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
   // The root's rows are stored; those of other modes and of leaves are private to threads, then summed.

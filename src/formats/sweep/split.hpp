@@ -31,6 +31,9 @@ inline constexpr std::uint64_t most_merged_leaves = std::uint64_t{1} << 16U;
 /// where there is no third mode that would have use for them, or where there are too many.
 [[nodiscard]] bool gathers_with_next(const CooTensor& x, const ModeSplit& split);
 
+/// About what share of the fibres have roots with more nonzeros than a chunk: their products go through the memory.
+[[nodiscard]] double cut_share(const TensorSample& sample, const ModeSplit& split);
+
 /// Nanoseconds of one thread for MTTKRPs in all modes in turn with this split.
 [[nodiscard]] double sweep_ns(const EstimateRequest& q, const ModeSplit& split);
 

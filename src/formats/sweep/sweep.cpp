@@ -313,9 +313,10 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.kept = keeps ? fibres * q.row_bytes() : 0;
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
-    e.kept = std::max(e.kept,
-                      std::min(fibres, 2.0 * static_cast<double>(Sweep::chunk_nonzeros)) * q.threads * q.row_bytes()) +
-             next * q.row_bytes() * q.threads;
+    const double cut =
+        std::min(0.5, 4 * cut_share(q.sample, split)) * fibres;  // at most half of them, else they are kept
+    const double near = std::min(fibres, 2.0 * static_cast<double>(Sweep::chunk_nonzeros)) * q.threads;
+    e.kept = std::max(e.kept, (cut + near) * q.row_bytes()) + next * q.row_bytes() * q.threads;
   }
   // Of merged leaves a table of products, and sums for each thread.
   if (split.leaves.size() > 1)
