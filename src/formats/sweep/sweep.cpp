@@ -324,7 +324,7 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.leaf_modes = split.leaves;
   e.why = fmt::format("two passes for all modes: leaves of {}, {:.1f} per fibre{}{}", listed(split.leaves),
                       q.sample.nnz() / std::max(1.0, split.fibre_count),
-                      with_next ? ", one for two modes"
+                      with_next ? ", sums near"
                       : keeps   ? ", sums kept"
                                 : "",
                       leaf_copy ? ", a copy by leaf" : "");
