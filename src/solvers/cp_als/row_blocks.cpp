@@ -132,7 +132,8 @@ void add_to_gram(const Block<T>& b, double* gram) {
   constexpr int rows = tile_rows<T>;
   // The first rows of a tile on the diagonal have use for half of its columns only: at rank 16 a quarter of the work.
   // So many rows at a time that there are eight sums again.
-  constexpr bool halves = tile_vectors<T> == 1 || 4 * rows == static_cast<int>(tile_columns<T>);
+  constexpr bool halves =
+      tile_vectors<T> == 1 || (tile_vectors<T> == 2 && 4 * rows == static_cast<int>(tile_columns<T>));
   constexpr int half_rows = tile_vectors<T> == 1 ? rows : 2 * rows;
   using Half = std::conditional_t<tile_vectors<T> == 1, hn::Half<Tag<T>>, Tag<T>>;
   HWY_ALIGN T part[half_rows * tile_columns<T>];
