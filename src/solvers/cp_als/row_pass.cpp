@@ -60,7 +60,7 @@ class BlockSolver : public RowSolver<T> {
     std::uint64_t i = begin;
     while (end - i >= block_rows && solve_there(i, rows + (i - begin) * stride_, part)) i += block_rows;
     if (i < end && !p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
-    Block<T> block{p.rows, p.rows, columns_, p.memory.get(), p.memory.get() + block_rows * columns_, p.indices.data()};
+    Block<T> block = waiting(p);
     while (i < end) {
       i = fill({rows + (i - begin) * stride_, stride_}, i, end, block);
       solve(block);
@@ -73,8 +73,7 @@ class BlockSolver : public RowSolver<T> {
   [[nodiscard]] RowSums sums() override {
     RowSums sums{Small(rank_), std::vector<double>(rank_)};
     for (std::uint64_t p = 0; p < parts_.size(); ++p) {
-      Block<T> rest{parts_[p].rows, 0, columns_, parts_[p].memory.get(), parts_[p].memory.get() + block_rows * columns_,
-                    nullptr};
+      Block<T> rest = waiting(parts_[p]);
       add_up(p, rest);
       parts_[p].rows = 0;
       const double* part = sums_.data() + p * part_size();
@@ -115,6 +114,10 @@ class BlockSolver : public RowSolver<T> {
   };
 
   [[nodiscard]] std::uint64_t part_size() const { return columns_ * columns_ + columns_; }
+  [[nodiscard]] Block<T> waiting(Part& p) const {
+    T* after = p.memory ? p.memory.get() + block_rows * columns_ : nullptr;
+    return {p.rows, p.rows, columns_, p.memory.get(), after, p.indices.data()};
+  }
   [[nodiscard]] bool solve_there(std::uint64_t begin, T* rows, std::uint64_t part) {
     double* gram = sums_.data() + part * part_size();
     if (!solve_unpacked(begin, rows, gram + columns_ * columns_)) return false;
