@@ -22,10 +22,6 @@ std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
 
 namespace {
 
-/// Rows of a mode that is served together with the root, at the most: every thread adds to a table of its own, at any
-/// row. With more, that costs as much as a gather for that mode alone (deli, 2.5 million: 1.1 of the time).
-constexpr std::uint64_t most_next_rows = std::uint64_t{1} << 18U;
-
 /// Whether the mode after this one is one of the fibres' as well.
 bool is_served_next(const ModeSplit& split, int mode) {
   const int order = static_cast<int>(split.leaves.size() + split.fibres.size());

@@ -169,6 +169,7 @@ class SweepRun {
     if (kept_ || r_.pending.update == nullptr || !r_.workspace.keeps_products()) return nullptr;
     const int next = r_.pending.update->next_mode;
     if (next == r_.mode || next < 0 || !s_.fibre_position(next)) return nullptr;
+    if (s_.tensor_shape.dims[static_cast<std::size_t>(next)] > most_next_rows) return nullptr;
     if (s_.split.fibres.size() > 2 && worth_keeping_products()) return nullptr;  // they serve all of them
     if (cut_fibres() > s_.fibres() / 2) return nullptr;  // most products would go through the memory all the same
     const auto threads = static_cast<std::uint64_t>(team());
