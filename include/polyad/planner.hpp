@@ -26,8 +26,9 @@ struct Choice {
 /// What to build a chosen format with.
 [[nodiscard]] FormatOptions options_for(const Choice& choice, std::uint64_t rank);
 
-/// Formats are compared by what building them and so many sweeps take, as a CP-ALS does.
-inline constexpr int expected_sweeps = 20;
+/// Formats are compared by what building them and so many sweeps take: the iterations of a CP-ALS, unless it is told
+/// otherwise.
+inline constexpr int expected_sweeps = 50;
 
 /// What a format is expected to take for MTTKRPs in all modes in turn, without building it.
 struct FormatEstimate {

@@ -54,7 +54,7 @@ double model_bytes(const CooTensor& x, std::uint64_t rank) {
 /// A format that nothing but the generic kernels works on: decoded to coordinates block by block.
 SweepEstimate estimate_generic(const EstimateRequest& q) {
   SweepEstimate e;
-  e.ns = nonzero_loops_ns(q, 4, 1, true);
+  e.ns = nonzero_loops_ns(q, {.overhead = 4});
   e.build_ns = 30 * q.sample.nnz() * q.sample.order();
   e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
   e.why = "no MTTKRP kernel of its own: decoded block by block";

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cpu/tiny_numbers.hpp"
+
 #if defined(_OPENMP) && !defined(POLYAD_STD_THREADS)
 #include <omp.h>
 #endif
@@ -47,7 +49,9 @@ void run_team(int size, const std::function<void(int, int)>& body) {
     return;
   }
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
+  const bool tiny_as_zero = TinyNumbersAsZero::active();
   const auto guarded = [&](int rank) {
+    const TinyNumbersAsZero as_here(tiny_as_zero);
     try {
       body(rank, size);
     } catch (...) {

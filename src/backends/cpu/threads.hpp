@@ -10,8 +10,9 @@
 
 namespace polyad::cpu {
 
-/// Calls body(rank, size) on `size` threads and waits for all. The first exception (by rank) is rethrown here. A body
-/// may wait only for a member that is certainly running: when the system grants fewer threads, bodies run one by one.
+/// Calls body(rank, size) on `size` threads and waits for all; they treat tiny numbers as this thread does. The first
+/// exception (by rank) is rethrown here. A body may wait only for a member that is certainly running: when the system
+/// grants fewer threads, bodies run one by one.
 void run_team(int size, const std::function<void(int rank, int size)>& body);
 
 /// The part [begin, end) of n items that member `rank` of `size` takes: contiguous, sizes differ by at most one.

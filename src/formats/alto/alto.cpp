@@ -92,7 +92,7 @@ SweepEstimate estimate_alto(const EstimateRequest& q) {
   SweepEstimate e;
   const double key = alto_layout(q.sample.tensor().dims).bits() <= 64 ? 8 : 16;
   // Keys of two words are decoded block by block.
-  e.ns = nonzero_loops_ns(q, key == 8 ? 0.6 : 5, reuse_along_line(q.sample), true);
+  e.ns = nonzero_loops_ns(q, {.overhead = key == 8 ? 0.6 : 5, .along_line = true, .reuse = reuse_along_line(q.sample)});
   e.build_ns = 30 * q.sample.nnz();
   e.bytes = q.sample.nnz() * (key + q.value_bytes());
   e.why = fmt::format("one pass per mode along a line; {:.1f} nonzeros per block of side 32 share rows",

@@ -99,7 +99,7 @@ namespace {
 SweepEstimate estimate_coo_perm(const EstimateRequest& q) {
   SweepEstimate e;
   // A nonzero lies anywhere: its indices and its value are as many cache lines, though neighbours share some.
-  e.ns = nonzero_loops_ns(q, 7, 1, false);
+  e.ns = nonzero_loops_ns(q, {.overhead = 7, .adds = false});
   e.build_ns = 25 * q.sample.nnz() * q.sample.order();
   e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes() + 4 * q.sample.order());
   e.deterministic = true;

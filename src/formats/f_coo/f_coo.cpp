@@ -111,7 +111,7 @@ const FormatClass f_coo_format = {
     },
     [](const EstimateRequest& q) {
       SweepEstimate e;
-      e.ns = nonzero_loops_ns(q, 1.2, 1, false);
+      e.ns = nonzero_loops_ns(q, {.overhead = 1.2, .adds = false});
       e.build_ns = 30 * q.sample.nnz() * q.sample.order();
       e.bytes = q.sample.nnz() * q.sample.order() * (q.index_bytes() * (q.sample.order() - 1) + q.value_bytes() + 0.2);
       e.deterministic = true;

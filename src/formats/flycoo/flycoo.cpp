@@ -194,7 +194,7 @@ const FormatClass flycoo_format = {
     [](const EstimateRequest& q) {
       SweepEstimate e;
       // What ALTO does, and every nonzero is written again in each mode.
-      e.ns = nonzero_loops_ns(q, 2.0, reuse_along_line(q.sample), true);
+      e.ns = nonzero_loops_ns(q, {.overhead = 2, .along_line = true, .reuse = reuse_along_line(q.sample)});
       e.build_ns = 40 * q.sample.nnz();
       e.bytes =
           2 * q.sample.nnz() *

@@ -228,7 +228,8 @@ SweepEstimate estimate_hicoo(const EstimateRequest& q) {
   const double per_block = q.sample.nonzeros_per_block();
   const double order = q.sample.order();
   // Every block has its own loop and its own rows to start from.
-  e.ns = nonzero_loops_ns(q, 0.7, reuse_along_line(q.sample), true) + 5 * order * q.sample.nnz() / per_block;
+  e.ns = nonzero_loops_ns(q, {.overhead = 0.7, .along_line = true, .reuse = reuse_along_line(q.sample)}) +
+         5 * order * q.sample.nnz() / per_block;
   e.build_ns = 45 * q.sample.nnz();
   e.bytes = q.sample.nnz() * (order + q.value_bytes() + (8 + order * q.index_bytes()) / per_block);
   e.deterministic = true;

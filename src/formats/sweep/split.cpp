@@ -48,16 +48,25 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const double lines = q.lines();
   const double fibres = split.fibre_count;
   const auto table = static_cast<double>(leaf_rows(x, split.leaves));
+  // As EstimateRequest::bytes_between_uses: a row of the leaves for every nonzero, of the other modes for every fibre.
+  const double fibres_of_nonzero = std::max(1.0, fibres) / std::max(1.0, nnz);
   double rows_of_fibre = 0;  // reading one row of each mode of a fibre
   double rows = 0;
+  double rows_between_leaves = table;
   for (const int m : split.fibres) {
-    rows_of_fibre += q.reading(m);
-    rows += q.sample.dim(m);
+    const double dim = q.sample.dim(m);
+    rows += dim;
+    if (m == split.fibres[0]) {  // fibres are sorted by it
+      rows_of_fibre += q.reading(m);
+      continue;
+    }
+    rows_of_fibre += cost.reading_among((dim + std::min(dim / fibres_of_nonzero, table)) * row_bytes, lines);
+    rows_between_leaves += std::min(table * fibres_of_nonzero, dim);
   }
   const double others = static_cast<double>(split.fibres.size()) - 1;
   // Per fibre: its rows but one, which is added to, and what a loop of its own costs.
   const double per_fibre = rows_of_fibre + lines + 1.5;
-  const double gather = nnz * (cost.reading_among(table * row_bytes, lines) + 0.3) + fibres * per_fibre;
+  const double gather = nnz * (cost.reading_among(rows_between_leaves * row_bytes, lines) + 0.3) + fibres * per_fibre;
   const double from_products = fibres * (per_fibre + cost.streaming(row_bytes));
   // Modes of the fibres beside the root: the next one from the root's gather, the others from products or by gathers of
   // their own.
@@ -75,7 +84,7 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const double outputs = cost.streaming((root + 4 * (rows - root)) * row_bytes);
   // Every thread scatters to a table of its own.
   const double leaves = split.leaf_copy ? sorted_copy_ns(q, split.leaves[0], std::min(nnz, table))
-                                        : nnz * (0.3 + 1.3 * cost.adding_among(q.threads * table * row_bytes, lines)) +
+                                        : nnz * (0.3 + 1.5 * cost.adding_among(q.threads * table * row_bytes, lines)) +
                                               fibres * (rows_of_fibre + 1.5) + cost.streaming(4 * table * row_bytes);
   return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + other_modes + leaves + tables + outputs;
 }

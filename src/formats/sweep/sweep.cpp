@@ -304,7 +304,7 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   const double fibres = stored_fibres(x, split);
   SweepEstimate e;
   // 64-bit indices are for the generic kernels.
-  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, 4, 1, true);
+  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, {.overhead = 4});
   e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
   e.bytes = storage_of(q.sample, split).bytes;
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "backends/cpu/tiny_numbers.hpp"
 #include "polyad/error.hpp"
 #include "polyad/factors.hpp"
 #include "solvers/cp_als/gram_solve.hpp"
@@ -29,6 +30,13 @@ constexpr double vanished = sizeof(T) == 4 ? 1e-12 : 1e-30;
 /// Products in f32 make an error of some 1e-7 ||X||^2 in the squared residual. Below this share of ||X||^2 (fit 0.99)
 /// it would show in the fifth digit of the fit: near 1 the fit would be known to 3e-4 only.
 constexpr double doubtful = 1e-4;
+
+/// A tensor with this norm or more has nothing to say with subnormal numbers: its values, times entries of factors,
+/// which are at most 1, are the fourth power of its scale away from them.
+template <class T>
+double least_norm_without_tiny() {
+  return std::ldexp(1.0, std::numeric_limits<T>::min_exponent / 4);
+}
 
 std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
 
@@ -67,6 +75,7 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   // The ridge is about the numbers themselves, so with one nothing is scaled.
   if (size > 0 && options.l2 == 0) exponent_ = std::ilogb(size);
   norm_ = std::ldexp(size, -exponent_);
+  tiny_as_zero_ = size >= least_norm_without_tiny<T>();
   mttkrp_.resize(order_);
   workspace_.keep_products();  // what changes a factor says so
   dense_ = make_dense_part<T>(x_, options_, workspace_, context_);
@@ -102,6 +111,7 @@ bool Als<T>::step(const std::function<bool()>& stop) {
 
 template <class T>
 void Als<T>::update(int mode) {
+  const cpu::TinyNumbersAsZero tiny(tiny_as_zero_);
   const auto begin = std::chrono::steady_clock::now();
   const bool nonnegative = is_nonnegative(mode);
   FactorMatrix<T>& factor = state_.factors[at(mode)];

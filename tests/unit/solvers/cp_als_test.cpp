@@ -221,6 +221,26 @@ TEST(CpAls, AwkwardTensors) {
   EXPECT_EQ(cp_als(make_coo({3, 4}, 0, Precision::f64, {}), o).fit, 1) << "and so is one without nonzeros";
 }
 
+TEST(CpAls, NumbersThatSayNothingBecomeZerosNotSubnormal) {
+  // Of the second nonzero a row of mode 1 gets 1e-20 times entries of other factors, and one of mode 2 1e-20 times
+  // that.
+  const CpAlsResult r =
+      cp_als(tensor_of({2, 2, 2}, {{0, 0, 0, 1}, {1, 1, 1, 1e-20}}, Precision::f32), iterations(1, 1));
+  EXPECT_NEAR(r.fit, 1, 1e-6);
+  EXPECT_GT(r.model.factors[0](1, 0), 0);
+  EXPECT_EQ(r.model.factors[1](1, 0), 0);
+}
+
+TEST(CpAls, TensorsOfTinyValuesAreFittedAllTheSame) {
+  for (const Precision precision : {Precision::f32, Precision::f64}) {
+    const double unit = precision == Precision::f32 ? 1e-36 : 1e-300;
+    const CpAlsResult r =
+        cp_als(tensor_of({3, 3, 3}, {{0, 0, 0, 3 * unit}, {2, 1, 1, 2 * unit}}, precision), iterations(2, 30));
+    EXPECT_NEAR(r.fit, 1, 1e-3) << name_of(precision);
+    EXPECT_NEAR(value_at(r.model, std::vector<std::uint64_t>{2, 1, 1}) / unit, 2, 1e-2) << name_of(precision);
+  }
+}
+
 TEST(CpAls, ValuesTooLargeForTheirSumsAreAnError) {
   std::vector<std::vector<double>> rows;
   for (int i = 0; i < 50; ++i) rows.push_back({static_cast<double>(i % 5), static_cast<double>(i / 5), 3e38});
