@@ -226,7 +226,8 @@ std::uint64_t mostly_filled(Rows<const T> rows, std::uint64_t count) {
   });
 }
 
-/// Copies rows to where they are not read soon: whole cache lines need not be read before they are written.
+/// Copies rows to where they are not read soon: whole cache lines need not be read before they are written. Other
+/// threads may read them after hwy::FlushStream.
 template <class T>
 void stream_rows(Rows<const T> from, std::uint64_t count, T* to) {
   const std::uint64_t elements = count * from.stride;
@@ -236,7 +237,6 @@ void stream_rows(Rows<const T> from, std::uint64_t count, T* to) {
     return;
   }
   for (std::uint64_t i = 0; i < elements; i += hn::Lanes(d)) hn::Stream(hn::LoadU(d, from.data + i), d, to + i);
-  hwy::FlushStream();
 }
 
 /// Puts `after` of the rows that were not solved where they belong.

@@ -2,6 +2,7 @@
 #include "solvers/cp_als/row_pass.hpp"
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,7 @@ class BlockSolver : public RowSolver<T> {
     Part& p = parts_[part];
     std::uint64_t i = begin;
     while (end - i >= block_rows && solve_there(i, rows + (i - begin) * stride_, part)) i += block_rows;
+    if (i > begin) hwy::FlushStream();  // once for all of them: it waits for what was written past the caches
     if (i < end && !p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
     Block<T> block = waiting(p);
     while (i < end) {
