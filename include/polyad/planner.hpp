@@ -26,7 +26,7 @@ struct Choice {
 /// What to build a chosen format with.
 [[nodiscard]] FormatOptions options_for(const Choice& choice, std::uint64_t rank);
 
-/// Formats are compared by what building them and so many sweeps take: the iterations of a CP-ALS, unless it is told
+/// Formats are compared by what building them and so many sweeps take: what a CP-ALS does at most, unless it is told
 /// otherwise.
 inline constexpr int expected_sweeps = 50;
 

@@ -22,12 +22,18 @@ constexpr std::size_t huge_page = std::size_t{1} << 21U;
 // Of a block from the heap: a row of a factor then never lies across two cache lines (calloc aligns to 16 bytes, and
 // with that every row of a small factor did).
 constexpr std::size_t cache_line = 64;
-// From here on a block is aligned to huge pages and asks for them. With 8 MB, factors of 2 to 4 MB lay on small ones:
-// sweep-two on nell2 took 54 to 60 ms in place of 47 to 50, on enron 79 in place of 53 (f32, rank 16, in turn).
+// From here on a block that is accessed here and there is aligned to huge pages and asks for them. With 8 MB, factors
+// of 2 to 4 MB lay on small ones: sweep-two on nell2 took 54 to 60 ms in place of 47 to 50, on enron 79 in place of 53
+// (f32, rank 16, in turn).
 constexpr std::size_t huge_from = huge_page / 2;
 
-std::size_t rounded(std::size_t bytes) {
-  const std::size_t step = bytes >= huge_from ? huge_page : 4096;
+bool wants_huge(std::size_t bytes, Paging paging) { return paging == Paging::huge && bytes >= huge_from; }
+
+// To whole pages. What is left after the last whole huge page gets one too if it fills half of it, so that at most 1 MB
+// more than was asked for is in use.
+std::size_t rounded(std::size_t bytes, Paging paging) {
+  const bool to_huge = wants_huge(bytes, paging) && bytes % huge_page >= huge_page / 2;
+  const std::size_t step = to_huge ? huge_page : 4096;
   return (bytes + step - 1) / step * step;
 }
 
@@ -36,8 +42,8 @@ std::size_t rounded(std::size_t bytes) {
               fmt::format("{} needs {}, which this machine does not give", purpose, readable_bytes(bytes)));
 }
 
-void* map(std::size_t bytes, std::string_view purpose, Paging paging) {
-  if (bytes < huge_from || paging == Paging::plain) {
+void* map(std::size_t bytes, std::string_view purpose, bool huge) {
+  if (!huge) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) out_of_memory(bytes, purpose);
     return p;
@@ -103,7 +109,7 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
   if (bytes > (std::size_t{1} << 48U)) out_of_memory(bytes, purpose);  // beyond any address space
   if (bytes > bytes_ && budget_) budget_->take(bytes - bytes_, purpose);
   try {
-    const std::size_t wanted = bytes < map_from ? bytes : rounded(bytes);
+    const std::size_t wanted = bytes < map_from ? bytes : rounded(bytes, paging_);
     if (bytes < map_from && capacity_ < map_from) {  // small stays small
       if (wanted > capacity_) {
         const std::size_t room = (wanted + cache_line - 1) / cache_line * cache_line;
@@ -117,9 +123,9 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
       } else if (bytes < bytes_) {
         std::memset(static_cast<char*>(data_) + bytes, 0, bytes_ - bytes);
       }
-    } else if (capacity_ < map_from || (capacity_ < huge_from && wanted >= huge_from && paging_ == Paging::huge)) {
+    } else if (capacity_ < map_from || (wants_huge(bytes, paging_) && !wants_huge(bytes_, paging_))) {
       // Small becomes mapped, or becomes large enough for huge pages: a copy of little.
-      void* p = map(wanted, purpose, paging_);
+      void* p = map(wanted, purpose, wants_huge(bytes, paging_));
       if (data_ != nullptr) std::memcpy(p, data_, bytes_);
       release();
       data_ = p;

@@ -49,9 +49,9 @@ void run_team(int size, const std::function<void(int, int)>& body) {
     return;
   }
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
-  const bool tiny_as_zero = TinyNumbersAsZero::active();
+  const TeamTinyNumbers tiny_numbers;
   const auto guarded = [&](int rank) {
-    const TinyNumbersAsZero as_here(tiny_as_zero);
+    const TeamTinyNumbers::Member as_asked(tiny_numbers);
     try {
       body(rank, size);
     } catch (...) {

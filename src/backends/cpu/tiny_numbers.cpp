@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "backends/cpu/tiny_numbers.hpp"
 
+#include <cstdint>
+
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -11,37 +13,58 @@ namespace {
 
 #if defined(__SSE2__)
 /// MXCSR: results as 0 (bit 15), operands as 0 (bit 6).
-constexpr unsigned as_zero = 0x8040;
-bool is_set() { return (_mm_getcsr() & as_zero) == as_zero; }
-void set(bool on) { _mm_setcsr(on ? _mm_getcsr() | as_zero : _mm_getcsr() & ~as_zero); }
+constexpr TinyNumberBits flushing = 0x8040;
+TinyNumberBits float_control() { return _mm_getcsr(); }
+void set_float_control(TinyNumberBits bits) { _mm_setcsr(static_cast<unsigned>(bits)); }
 #elif defined(__aarch64__)
-/// FPCR.FZ: both.
-constexpr std::uint64_t as_zero = std::uint64_t{1} << 24U;
-std::uint64_t control() {
+/// FPCR.FZ: results and operands.
+constexpr TinyNumberBits flushing = 1UL << 24U;
+TinyNumberBits float_control() {
   std::uint64_t bits = 0;
   asm volatile("mrs %0, fpcr" : "=r"(bits));
   return bits;
 }
-bool is_set() { return (control() & as_zero) != 0; }
-void set(bool on) {
-  const std::uint64_t bits = on ? control() | as_zero : control() & ~as_zero;
-  asm volatile("msr fpcr, %0" : : "r"(bits));
-}
+void set_float_control(TinyNumberBits bits) { asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{bits})); }
 #else
-bool is_set() { return false; }
-void set(bool) {}
+constexpr TinyNumberBits flushing = 0;
+TinyNumberBits float_control() { return 0; }
+void set_float_control(TinyNumberBits) {}
 #endif
+
+TinyNumberBits flush_bits() { return float_control() & flushing; }
+void set_flush_bits(TinyNumberBits bits) {
+  if (flush_bits() != bits) set_float_control((float_control() & ~flushing) | bits);
+}
+
+/// What this thread had before its outermost TinyNumbersAsZero, if there is one.
+struct OutsideMode {
+  bool known = false;
+  TinyNumberBits bits = 0;
+};
+thread_local OutsideMode outside;
 
 }  // namespace
 
-TinyNumbersAsZero::TinyNumbersAsZero(bool wanted) : before_(is_set()) {
-  if (wanted && !before_) set(true);
+TinyNumbersAsZero::TinyNumbersAsZero(bool wanted) : before_(flush_bits()), outermost_(wanted && !outside.known) {
+  if (outermost_) outside = {true, before_};
+  if (wanted) set_flush_bits(flushing);
 }
 
 TinyNumbersAsZero::~TinyNumbersAsZero() {
-  if (is_set() != before_) set(before_);
+  set_flush_bits(before_);
+  if (outermost_) outside = {};
 }
 
-bool TinyNumbersAsZero::active() { return is_set(); }
+bool TinyNumbersAsZero::active() { return flushing != 0 && flush_bits() == flushing; }
+
+TeamTinyNumbers::TeamTinyNumbers() : of_team_(flush_bits()) {
+  if (outside.known) set_flush_bits(outside.bits);
+}
+
+TeamTinyNumbers::~TeamTinyNumbers() { set_flush_bits(of_team_); }
+
+TeamTinyNumbers::Member::Member(const TeamTinyNumbers& team) : before_(flush_bits()) { set_flush_bits(team.of_team_); }
+
+TeamTinyNumbers::Member::~Member() { set_flush_bits(before_); }
 
 }  // namespace polyad::cpu

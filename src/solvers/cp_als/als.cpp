@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "backends/cpu/tiny_numbers.hpp"
 #include "polyad/error.hpp"
@@ -31,11 +32,16 @@ constexpr double vanished = sizeof(T) == 4 ? 1e-12 : 1e-30;
 /// it would show in the fifth digit of the fit: near 1 the fit would be known to 3e-4 only.
 constexpr double doubtful = 1e-4;
 
-/// A tensor with this norm or more has nothing to say with subnormal numbers: its values, times entries of factors,
-/// which are at most 1, are the fourth power of its scale away from them.
+/// Whether subnormal numbers may be taken as 0: what matters is far from them. Entries of columns of length 1 are some
+/// 1 / sqrt(dim), so rows of an MTTKRP are made of numbers of the size of norm / sqrt(product of the dims); the matrix
+/// that they are multiplied with has entries of the size of 1 / norm. Both have to be 2^(min_exponent / 2) or more: in
+/// f32 2^-62, seven digits are 2^-24 of it.
 template <class T>
-double least_norm_without_tiny() {
-  return std::ldexp(1.0, std::numeric_limits<T>::min_exponent / 4);
+bool tiny_says_nothing(double norm, std::span<const std::uint64_t> dims) {
+  double smallest = std::log2(norm);
+  for (const std::uint64_t d : dims) smallest -= 0.5 * std::log2(static_cast<double>(std::max<std::uint64_t>(1, d)));
+  const double limit = 0.5 * std::numeric_limits<T>::min_exponent;
+  return smallest >= limit && -std::log2(norm) >= limit;
 }
 
 std::size_t at(int mode) { return static_cast<std::size_t>(mode); }
@@ -75,7 +81,7 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   // The ridge is about the numbers themselves, so with one nothing is scaled.
   if (size > 0 && options.l2 == 0) exponent_ = std::ilogb(size);
   norm_ = std::ldexp(size, -exponent_);
-  tiny_as_zero_ = size >= least_norm_without_tiny<T>();
+  tiny_as_zero_ = tiny_says_nothing<T>(size, x.dims());
   mttkrp_.resize(order_);
   workspace_.keep_products();  // what changes a factor says so
   dense_ = make_dense_part<T>(x_, options_, workspace_, context_);

@@ -96,7 +96,7 @@ class Als final : public Solver {
   Counted model_counted_;  // from the beginning: a model that does not fit is said before hours of work
   int exponent_ = 0;
   double norm_ = 0;            // of the tensor / 2^exponent
-  bool tiny_as_zero_ = false;  // numbers near the smallest that there are say nothing about this tensor
+  bool tiny_as_zero_ = false;  // tiny_says_nothing of the tensor
   AlsState<T> state_;
   std::optional<AlsState<T>> best_;
   std::vector<FactorMatrix<T>> mttkrp_;  // [order], of the modes that must not be negative

@@ -55,7 +55,7 @@ template <class T>
      nothing is done, where a row has too many vectors for that. */                                                 \
   [[nodiscard]] bool solve_in_place(T* rows, std::uint64_t count, std::uint64_t columns, const T* solution,         \
                                     double* inner);                                                                 \
-  /* Copies rows to where they are not read soon, by this thread; by others after hwy::FlushStream. */              \
+  /* Copies rows past the caches. hwy::FlushStream has to come before another thread reads them. */                 \
   void copy_past_cache(Rows<const T> from, std::uint64_t count, T* to);
 POLYAD_FOR(float)
 POLYAD_FOR(double)

@@ -11,20 +11,24 @@ namespace polyad {
 namespace {
 
 TEST(Buffer, GrowsAndShrinksKeepingItsContent) {
-  const Context c;
-  Buffer<std::uint32_t> b(c, 0, "test");
-  std::size_t filled = 0;
-  for (const std::size_t n : {10UL, 100000UL, 70000UL, 5000000UL, 3UL, 2000000UL, 30000000UL, 100UL}) {
-    b.resize(n, "test");
-    for (std::size_t i = 0; i < std::min(filled, n); i += 997) ASSERT_EQ(b[i], i) << n;
-    for (std::size_t i = std::min(filled, n); i < n; i += 101) ASSERT_EQ(b[i], 0U) << "new elements are zero";
-    std::iota(b.begin(), b.end(), 0U);
-    filled = n;
-    ASSERT_EQ(c.memory->used(), n * 4);
+  for (const Paging paging : {Paging::huge, Paging::plain}) {
+    const Context c;
+    Buffer<std::uint32_t> b(c, 0, "test", paging);
+    std::size_t filled = 0;
+    // The heap, small pages, huge pages from 1 MB (262,144 elements) on, a last huge page that is used by half.
+    for (const std::size_t n : {10UL, 100000UL, 70000UL, 262143UL, 262144UL, 500000UL, 300000UL, 400000UL, 200000UL,
+                                700000UL, 800000UL, 5000000UL, 3UL, 2000000UL, 30000000UL, 100UL}) {
+      b.resize(n, "test");
+      for (std::size_t i = 0; i < std::min(filled, n); i += 997) ASSERT_EQ(b[i], i) << n;
+      for (std::size_t i = std::min(filled, n); i < n; i += 101) ASSERT_EQ(b[i], 0U) << "new elements are zero";
+      std::iota(b.begin(), b.end(), 0U);
+      filled = n;
+      ASSERT_EQ(c.memory->used(), n * 4);
+    }
+    b = {};
+    EXPECT_EQ(c.memory->used(), 0U);
+    EXPECT_EQ(c.memory->peak(), 120000000U);
   }
-  b = {};
-  EXPECT_EQ(c.memory->used(), 0U);
-  EXPECT_EQ(c.memory->peak(), 120000000U);
 }
 
 TEST(Buffer, TheBudgetSaysWhatWasNeededByWhat) {

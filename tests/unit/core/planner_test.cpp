@@ -68,6 +68,7 @@ TEST(Planner, BuildingCounts) {
   e.seconds = 0.5;
   e.build_seconds = 3;
   EXPECT_EQ(e.run_seconds(), 3 + expected_sweeps * 0.5);
+  EXPECT_EQ(expected_sweeps, CpAlsOptions{}.iterations);
 }
 
 TEST(Planner, TakesCoordinatesWhereNothingElseFits) {
