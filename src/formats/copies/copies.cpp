@@ -42,10 +42,29 @@ SortedCopy::NarrowBuffer buffer_of(std::uint64_t bytes, std::size_t count, const
   return Buffer<std::uint64_t>(context, count, purpose, Paging::plain);
 }
 
+/// Where every index begins: at its first nonzero, or where that would be.
+void set_all_begins(const std::vector<RowsOfPart>& chunks, SortedCopy& to, const Context& context) {
+  const std::uint64_t dim = to.tensor_shape.dims[static_cast<std::size_t>(to.mode)];
+  to.begin = Offsets(context, dim + 1, to.tensor_shape.nnz, purpose);
+  std::vector<std::uint64_t> next(chunks.size() + 1, 0);  // the first index that chunks before have not set
+  for (std::size_t c = 0; c < chunks.size(); ++c)
+    next[c + 1] = chunks[c].rows.empty() ? next[c] : chunks[c].rows.back() + 1;
+  cpu::for_each_chunk(context.thread_count(), chunks.size(), [&](std::uint64_t c, int) {
+    std::uint64_t row = next[c];
+    for (std::size_t i = 0; i < chunks[c].rows.size(); ++i) {
+      to.begin.fill(row, chunks[c].rows[i] + 1, chunks[c].begin[i]);
+      row = chunks[c].rows[i] + 1;
+    }
+  });
+  to.begin.fill(next.back(), dim + 1, to.tensor_shape.nnz);
+}
+
 /// The rows of all chunks, one after the other.
 void join_rows(const std::vector<RowsOfPart>& chunks, SortedCopy& to, const Context& context) {
   std::vector<std::uint64_t> first(chunks.size() + 1, 0);
   for (std::size_t c = 0; c < chunks.size(); ++c) first[c + 1] = first[c] + chunks[c].rows.size();
+  if (SortedCopy::lists_all(to.tensor_shape, to.mode, static_cast<double>(first.back())))
+    return set_all_begins(chunks, to, context);
   to.begin = Offsets(context, first.back() + 1, to.tensor_shape.nnz, purpose);
   to.begin.set(first.back(), to.tensor_shape.nnz);
   const auto join = [&]<class Index>(Buffer<Index> rows) {
@@ -77,9 +96,11 @@ double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, bo
   const auto nnz = static_cast<double>(x.nnz());
   const auto index = static_cast<double>(index_bytes(x.dims, mode));
   const double others = static_cast<double>(x.order()) - 1;
+  const bool all = lists_all(shape_of(x), mode, rows);
+  const double begins = (all ? static_cast<double>(x.dims[static_cast<std::size_t>(mode)]) : rows) + 1;
   return nnz * (float_values ? sizeof(float) : sizeof(double)) + others * (nnz + static_cast<double>(padding)) * index +
-         rows * static_cast<double>(bytes_of(width_for(x.dims))) +
-         (rows + 1) * static_cast<double>(Offsets::width_of(x.nnz()));
+         (all ? 0 : rows * static_cast<double>(bytes_of(width_for(x.dims)))) +
+         begins * static_cast<double>(Offsets::width_of(x.nnz()));
 }
 
 std::uint64_t SortedCopy::bytes() const {
@@ -196,9 +217,12 @@ const FormatClass copies_format = {
       const auto rows = static_cast<double>(statistics.modes[static_cast<std::size_t>(mode)].slices.count);
       const auto nnz = static_cast<double>(x.nnz());
       const auto index = static_cast<double>(SortedCopy::index_bytes(x.dims, mode));
-      return {nnz * static_cast<double>(x.order() - 1) * index / 4 + 2 * rows,
+      const double indices = SortedCopy::lists_all(shape_of(x), mode, rows)
+                                 ? static_cast<double>(x.dims[static_cast<std::size_t>(mode)])
+                                 : 2 * rows;
+      return {nnz * static_cast<double>(x.order() - 1) * index / 4 + indices,
               SortedCopy::predicted_bytes(x, mode, rows, values_fit_float(x, context)),
-              "index/4*nnz*(N-1) + 2*S",
+              "index/4*nnz*(N-1) + min(2*S, I)",
               {}};
     },
     [](const EstimateRequest& q) {

@@ -27,8 +27,8 @@ struct SortedCopy {
   int mode = 0;                       ///< the output mode
   std::vector<NarrowBuffer> indices;  ///< [order][nnz + padding], all of one type; that of the output mode is empty
   ValueBuffer values;                 ///< [nnz]; floats also in a tensor of f64 if all of them are the same as floats
-  IndexBuffer rows;                   ///< the output indices that occur, ascending
-  Offsets begin;                      ///< [rows + 1] the first nonzero of each
+  IndexBuffer rows;                   ///< the output indices that occur, ascending; empty if begin has all indices
+  Offsets begin;                      ///< [rows + 1] the first nonzero of each, or [dim + 1] of every index
 
   [[nodiscard]] static SortedCopy build(const CooTensor& x, const FormatOptions& options, const Context& context);
   /// From the nonzeros of x sorted with the output mode as their first level.
@@ -44,6 +44,11 @@ struct SortedCopy {
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
   [[nodiscard]] std::uint64_t bytes() const;
+  /// Whether begin has all indices of a mode, so many of which occur: the smaller form.
+  [[nodiscard]] static bool lists_all(const TensorShape& shape, int mode, double occurring) {
+    return shape.index_width() == IndexWidth::u32 &&
+           2 * occurring >= static_cast<double>(shape.dims[static_cast<std::size_t>(mode)]);
+  }
   [[nodiscard]] std::uint64_t chunks() const { return (tensor_shape.nnz + chunk_nonzeros - 1) / chunk_nonzeros; }
 
   template <class Index, class Value>
@@ -71,9 +76,10 @@ struct SortedCopy {
     if (count == 0) return;
     Index* out = block.index_room(mode);
     std::uint64_t row = begin.group_of(first);
+    const Index* listed = bytes_in(rows) == 0 ? nullptr : typed<Index>(rows);
     for (std::size_t k = 0; k < count; ++k) {
-      if (first + k == begin[row + 1]) ++row;
-      out[k] = typed<Index>(rows)[row];
+      while (first + k == begin[row + 1]) ++row;
+      out[k] = listed == nullptr ? static_cast<Index>(row) : listed[row];
     }
   }
 

@@ -275,8 +275,9 @@ StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split)
   if (split.leaf_copy) {
     const int mode = split.leaves[0];
     const double most = std::min(nnz, static_cast<double>(rows));
-    p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 + 2 * most;
-    p.formula = "leaf/4*nnz + |H|*index/4*(F + nnz) + 2*S (an estimate)";
+    p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 +
+               std::min(2 * most, static_cast<double>(rows));
+    p.formula = "leaf/4*nnz + |H|*index/4*(F + nnz) + min(2*S, I) (an estimate)";
     p.bytes += SortedCopy::predicted_bytes(x, mode, most, sample.values_fit_float());
   }
   return p;

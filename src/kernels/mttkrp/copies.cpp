@@ -36,7 +36,7 @@ RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   } else {
     l.float_values = typed<float>(copy.values);
   }
-  l.rows = typed<std::uint32_t>(copy.rows);
+  if (bytes_in(copy.rows) > 0) l.rows = typed<std::uint32_t>(copy.rows);
   l.begin = &copy.begin;
   l.stride = r.stride();
   l.past_cache = r.out.bytes() >= past_cache_bytes && r.stride() * sizeof(T) % 64 == 0 &&
@@ -103,10 +103,10 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
     l.end_nonzero = std::min(r.nnz(), l.begin_nonzero + SortedCopy::chunk_nonzeros);
     l.first_row = copy.begin.group_of(l.begin_nonzero);
     l.end_row = copy.begin.group_after(l.first_row, l.end_nonzero - 1) + 1;
-    const std::uint64_t first = l.rows[l.first_row];
-    const std::uint64_t last = l.rows[l.end_row - 1];
+    const std::uint64_t first = l.row_at(l.first_row);
+    const std::uint64_t last = l.row_at(l.end_row - 1);
     // The chunk before clears or stores the rows up to its last one.
-    l.clear_from = c == 0 ? 0 : std::uint64_t{l.rows[copy.begin.group_of(l.begin_nonzero - 1)]} + 1;
+    l.clear_from = c == 0 ? 0 : l.row_at(copy.begin.group_of(l.begin_nonzero - 1)) + 1;
     l.clear_to = c + 1 == chunks ? r.out.rows() : last + 1;
     l.sink = sides.sink(c, first, last);
     ends.set(c, first, last);

@@ -97,7 +97,7 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
     const std::uint64_t end = std::min(begin[i + 1], l.end_nonzero);
     const Cols<T, C> sum = pass.sum_of(z, end);
     z = end;
-    const std::uint64_t at = rows[i];
+    const std::uint64_t at = rows == nullptr ? i : rows[i];
     if (i == l.first_row || i == last) {
       sum.add_to(sink.at(at) + column);
       continue;

@@ -23,7 +23,7 @@ struct RowLoop {
   int prefetched = 0;                               // so many of the first factors are worth prefetching
   const T* values = nullptr;                        // [nnz], or null:
   const float* float_values = nullptr;              // [nnz]
-  const std::uint32_t* rows = nullptr;              // output indices that occur
+  const std::uint32_t* rows = nullptr;              // output indices that occur, or null: all of them
   const Offsets* begin = nullptr;                   // their first nonzeros
   std::uint64_t stride = 0;                         // of factors and output
   bool past_cache = false;                          // rows are whole cache lines that nobody reads soon
@@ -33,12 +33,14 @@ struct RowLoop {
   std::uint64_t end_row = 0;
   std::uint64_t begin_nonzero = 0;
   std::uint64_t end_nonzero = 0;
+  [[nodiscard]] std::uint64_t row_at(std::uint64_t i) const { return rows == nullptr ? i : rows[i]; }
+
   Sink<T> sink;                  // boundary: the first and the last row of a chunk
   std::uint64_t clear_from = 0;  // rows of the output that this chunk clears or stores,
   std::uint64_t clear_to = 0;    // but for those that go to the sink's side rows: these it clears
 };
 
-/// out(rows[i],:) = sum over its nonzeros of value * Hadamard product of the factors' rows.
+/// out(row_at(i),:) = sum over its nonzeros of value * Hadamard product of the factors' rows.
 void sum_chunk(const RowLoop<float>& loop);
 void sum_chunk(const RowLoop<double>& loop);
 

@@ -24,11 +24,18 @@ TEST(Copies, HoldTheHandExample) {
     }
   });
   const SortedCopy second = SortedCopy::build(x, {.mode = 1}, {});
-  const auto& rows = std::get<Buffer<std::uint32_t>>(second.rows);
+  const auto begins = [](const SortedCopy& copy) {
+    std::vector<std::uint64_t> begin;
+    for (std::uint64_t i = 0; i < copy.begin.size(); ++i) begin.push_back(copy.begin[i]);
+    return begin;
+  };
+  EXPECT_TRUE(std::get<Buffer<std::uint32_t>>(second.rows).empty());
+  EXPECT_EQ(begins(second), (std::vector<std::uint64_t>{0, 4, 5, 5, 6}));
+  x.dims[1] = 7;  // fewer than half of them occur: they are listed
+  const SortedCopy listed = SortedCopy::build(x, {.mode = 1}, {});
+  const auto& rows = std::get<Buffer<std::uint32_t>>(listed.rows);
   EXPECT_EQ(std::vector<std::uint32_t>(rows.begin(), rows.end()), (std::vector<std::uint32_t>{0, 1, 3}));
-  std::vector<std::uint64_t> begin;
-  for (std::uint64_t i = 0; i < second.begin.size(); ++i) begin.push_back(second.begin[i]);
-  EXPECT_EQ(begin, (std::vector<std::uint64_t>{0, 4, 5, 6}));
+  EXPECT_EQ(begins(listed), (std::vector<std::uint64_t>{0, 4, 5, 6}));
   // Nonzeros of a row stay in the order they came in.
   const auto& i = std::get<Buffer<std::uint16_t>>(second.indices[0]);
   EXPECT_EQ(std::vector<std::uint16_t>(i.begin(), i.begin() + 6), (std::vector<std::uint16_t>{0, 1, 3, 3, 0, 3}));
