@@ -24,9 +24,13 @@ namespace {
 constexpr int descent_sweeps = 4;
 
 /// A component this much shorter than the tensor is taken as 0: when it comes back, its factor is divided by this
-/// scale, and the squares of that have to be numbers. In f32 it is below the last digit anyway.
+/// scale, and the squares of that have to be numbers. In f32 it is below the last digit anyway, but for a random start,
+/// which may have next to nothing in common with a tensor of many long modes.
 template <class T>
-constexpr double vanished = sizeof(T) == 4 ? 1e-12 : 1e-30;
+double vanished(bool first_sweep) {
+  if (sizeof(T) == 8) return 1e-30;
+  return first_sweep ? 1e-18 : 1e-12;
+}
 
 /// Products in f32 make an error of some 1e-7 ||X||^2 in the squared residual. Below this share of ||X||^2 (fit 0.99)
 /// it would show in the fifth digit of the fit: near 1 the fit would be known to 3e-4 only.
@@ -78,6 +82,15 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   const double size = polyad::norm(x, context);
   if (!std::isfinite(size))
     throw Error(ErrorKind::input, "the tensor's norm is larger than a number can be; its values have to be scaled");
+  if (size > 0 && size < 4 * static_cast<double>(std::numeric_limits<T>::min()))
+    throw Error(ErrorKind::input,
+                fmt::format("the tensor's norm, {:.2g}, is smaller than {} can work with; its values "
+                            "have to be scaled{}",
+                            size, name_of(x.precision()), sizeof(T) == 4 ? ", or --precision f64" : ""));
+  // Squares of it have to be numbers.
+  if (options.l2 > 0 && size > 0 && size < 1e-140)
+    throw Error(ErrorKind::input,
+                fmt::format("the tensor's norm, {:.2g}, is too small for a ridge; its values have to be scaled", size));
   // The ridge is about the numbers themselves, so with one nothing is scaled.
   if (size > 0 && options.l2 == 0) exponent_ = std::ilogb(size);
   norm_ = std::ldexp(size, -exponent_);
@@ -225,7 +238,7 @@ void Als<T>::normalise_columns(int mode) {
     const double length = std::sqrt(gram(r, r));
     const bool near = length >= 0.25 && length <= 4;
     if (length == 0) continue;
-    if (state_.lambda[r] * length < vanished<T>) {
+    if (state_.lambda[r] * length < vanished<T>(state_.first_sweep)) {
       scale[r] = 0;
       state_.lambda[r] = 1;
       needed = true;

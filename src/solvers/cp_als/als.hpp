@@ -71,6 +71,7 @@ class Als final : public Solver {
   [[nodiscard]] bool is_nonnegative(int mode) const;
   void start_from_model(const Context& context);
   void start_from_sketch(const Context& context);
+  void normalise_start(std::size_t m);
   void update(int mode);
   [[nodiscard]] Small gram_of_others(int mode) const;
   [[nodiscard]] int next_mode(int mode) const;

@@ -247,6 +247,33 @@ TEST(CpAls, NumbersStaySubnormalWhereTheySaySomething) {
   EXPECT_GT(large.fit, 0.99);
 }
 
+TEST(CpAls, ManyOrLongModesDoNotMakeTheStartVanish) {
+  // Two dense blocks of 2^12 cells; the products of entries of random factors of length 30 are 1e-9.
+  std::vector<std::vector<double>> rows;
+  for (int block = 0; block < 2; ++block)
+    for (int cell = 0; cell < 4096; ++cell) {
+      std::vector<double>& row = rows.emplace_back();
+      for (int m = 0; m < 12; ++m) row.push_back(block * 20 + (cell >> m & 1));
+      row.push_back(1 + block);
+    }
+  const std::vector<std::uint64_t> dims(12, 30);
+  for (const Precision precision : {Precision::f32, Precision::f64})
+    EXPECT_GT(cp_als(tensor_of(dims, rows, precision), iterations(2, 20)).fit, 0.4) << name_of(precision);
+  GenerateOptions planted;
+  planted.dims = std::vector<std::uint64_t>(6, 10000);
+  planted.nnz = 2000;
+  planted.precision = Precision::f32;
+  EXPECT_GT(cp_als(generate_planted(planted, 3, 0).tensor, iterations(3, 30)).fit, 0.1);
+}
+
+TEST(CpAls, ValuesTooSmallAreAnError) {
+  EXPECT_THROW((void)cp_als(tensor_of({2, 2}, {{0, 0, 1e-40}}, Precision::f32), iterations(1, 3)), Error);
+  EXPECT_THROW((void)cp_als(tensor_of({2, 2}, {{0, 0, 1e-309}}), iterations(1, 3)), Error);
+  CpAlsOptions ridge = iterations(1, 3);
+  ridge.l2 = 0.1;
+  EXPECT_THROW((void)cp_als(tensor_of({2, 2}, {{0, 0, 1e-200}}), ridge), Error);
+}
+
 TEST(CpAls, ValuesTooLargeForTheirSumsAreAnError) {
   std::vector<std::vector<double>> rows;
   for (int i = 0; i < 50; ++i) rows.push_back({static_cast<double>(i % 5), static_cast<double>(i / 5), 3e38});
