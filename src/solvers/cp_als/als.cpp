@@ -83,10 +83,9 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   if (!std::isfinite(size))
     throw Error(ErrorKind::input, "the tensor's norm is larger than a number can be; its values have to be scaled");
   if (size > 0 && size < 4 * static_cast<double>(std::numeric_limits<T>::min()))
-    throw Error(ErrorKind::input,
-                fmt::format("the tensor's norm, {:.2g}, is smaller than {} can work with; its values "
-                            "have to be scaled{}",
-                            size, name_of(x.precision()), sizeof(T) == 4 ? ", or --precision f64" : ""));
+    throw Error(ErrorKind::input, fmt::format("the tensor's norm, {:.2g}, is smaller than {} can work with; its values "
+                                              "have to be scaled{}",
+                                              size, name_of(x.precision()), sizeof(T) == 4 ? ", or read as f64" : ""));
   // Squares of it have to be numbers.
   if (options.l2 > 0 && size > 0 && size < 1e-140)
     throw Error(ErrorKind::input,
