@@ -47,7 +47,8 @@ def choice():
         check(found["format"] in FORMATS and len(found["why"]) > 10, f"{file}: choice", found)
         taken = run("mttkrp", file, "--mode", 1, "--rank", 16, "--json", "-").json
         equal((taken["format"], taken["format_why"]), (found["format"], found["why"]), f"{file}: auto takes the same")
-    equal(run("info", "dense.ptn", "--json", "-").json["choice"]["format"], "sweep", "long fibres: sweep")
+    found = run("info", "dense.ptn", "--json", "-").json["choice"]["format"]
+    check(found.startswith("sweep"), "long fibres: a tree, with or without a second one as the caches are", found)
 
 
 def page():

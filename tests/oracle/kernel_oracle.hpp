@@ -26,13 +26,17 @@ struct Dense {
 inline Dense mttkrp(const CooTensor& x, const std::vector<Dense>& factors, int mode) {
   const std::uint64_t rank = factors[0].cols;
   Dense v(x.dims[static_cast<std::size_t>(mode)], rank);
-  for (std::uint64_t k = 0; k < x.nnz(); ++k)
+  std::vector<std::uint64_t> at(x.dims.size());
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) {
+    for (int m = 0; m < x.order(); ++m) at[static_cast<std::size_t>(m)] = x.index(m, k);
+    double* row = &v.values[at[static_cast<std::size_t>(mode)] * rank];
     for (std::uint64_t r = 0; r < rank; ++r) {
       double p = x.value(k);
-      for (int m = 0; m < x.order(); ++m)
-        if (m != mode) p *= factors[static_cast<std::size_t>(m)](x.index(m, k), r);
-      v(x.index(mode, k), r) += p;
+      for (std::size_t m = 0; m < at.size(); ++m)
+        if (m != static_cast<std::size_t>(mode)) p *= factors[m](at[m], r);
+      row[r] += p;
     }
+  }
   return v;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <polyad/polyad.hpp>
 
 #include "matrix/cases.hpp"
@@ -94,6 +95,12 @@ std::vector<oracle::Nonzero> nonzeros_of(const SortedCopy& copy) {
   return all;
 }
 
+#ifdef POLYAD_SANITIZED  // the expected order and comparing take most of the time there
+constexpr std::array some_threads = {3};
+#else
+constexpr std::array some_threads = {1, 3};
+#endif
+
 TEST(Copies, AreTheStableSortByTheirMode) {
   struct Case {
     const char* name;
@@ -117,7 +124,7 @@ TEST(Copies, AreTheStableSortByTheirMode) {
     const CooTensor x = oracle::tensor(c.shape.dims, all, Precision::f64);
     for (int mode = 0; mode < x.order(); ++mode) {
       const std::vector<oracle::Nonzero> expected = oracle::sorted(all, {mode});
-      for (const int threads : {1, 3}) {
+      for (const int threads : some_threads) {
         Context context;
         context.threads = threads;
         const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, context);
