@@ -365,7 +365,8 @@ TEST(SortedNonzeros, FromCoordinatesThatAreSortedBySomeOfTheModes) {
     for (const std::vector<int>& order : orders) {
       for (const std::ptrdiff_t sorted_modes : {2, 3, 4}) {
         if (++number % share_of_cases != 0) continue;
-        const std::vector<oracle::Nonzero> expected = oracle::sorted(all, {order.begin(), order.begin() + sorted_modes});
+        const std::vector<oracle::Nonzero> expected =
+            oracle::sorted(all, {order.begin(), order.begin() + sorted_modes});
         const auto modes = static_cast<std::size_t>(sorted_modes);
         radix::Scratch scratch;
         radix::Scratch other_scratch;
