@@ -10,6 +10,7 @@
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
 #include "polyad/labels.hpp"
+#include "polyad/large_vector.hpp"
 
 namespace polyad {
 
@@ -17,12 +18,20 @@ namespace polyad {
 struct Matrix {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
-  std::vector<double> values;  // [rows][cols]
+  LargeVector<double> values;  // [rows][cols]
 
   /// No rows.
   Matrix() = default;
   /// All zero.
-  Matrix(std::uint64_t rows_, std::uint64_t cols_) : rows(rows_), cols(cols_), values(rows_ * cols_) {}
+  Matrix(std::uint64_t rows_, std::uint64_t cols_) : rows(rows_), cols(cols_), values(rows_ * cols_, 0.0) {}
+  /// To be filled: the entries have no value.
+  [[nodiscard]] static Matrix unset(std::uint64_t rows, std::uint64_t cols) {
+    Matrix a;
+    a.rows = rows;
+    a.cols = cols;
+    a.values = LargeVector<double>(rows * cols);
+    return a;
+  }
 
   /// Entry of row i, column r.
   [[nodiscard]] double& operator()(std::uint64_t i, std::uint64_t r) { return values[i * cols + r]; }
@@ -44,12 +53,12 @@ struct CpModel {
 /// Gives every column the 2-norm 1 and its length to the weight, which keeps its sign; no number overflows on the way.
 /// Columns of zeros stay and make their weight 0. A weight that no double can hold is an Error (limit), and the model
 /// then stays as it was.
-void normalise(CpModel& model);
+void normalise(CpModel& model, const Context& context = {});
 
 /// normalise(), then one form of signs and order whatever gave the model. No weight is negative. In every column the
 /// entry of largest magnitude (the first of equal ones) is positive; where the component would then change its sign,
 /// that of the last mode is negative. Components stand by falling weight, equal ones in the order they had.
-void arrange(CpModel& model);
+void arrange(CpModel& model, const Context& context = {});
 
 /// How well component a of one model and b of another agree.
 struct ComponentMatch {

@@ -16,10 +16,17 @@ namespace polyad {
 template <class T>
 [[nodiscard]] std::vector<FactorMatrix<T>> factors_of(const CpModel& model, const Context& context = {});
 
+/// How long the columns of random factors are.
+enum class ColumnLengths : std::uint8_t {
+  as_drawn,  ///< about sqrt(rows / 3): entries are uniform in [0, 1)
+  about_1,   ///< the same numbers times a power of two
+};
+
 /// The factors of random_model(), rounded to T, without the model in between.
 template <class T>
 [[nodiscard]] std::vector<FactorMatrix<T>> random_factors(std::span<const std::uint64_t> dims, std::uint64_t rank,
-                                                          const Context& context = {});
+                                                          const Context& context = {},
+                                                          ColumnLengths lengths = ColumnLengths::as_drawn);
 
 /// A factor matrix without its padding.
 template <class T>

@@ -17,6 +17,7 @@
 #include "polyad/io.hpp"
 #include "polyad/kernels.hpp"
 #include "polyad/labels.hpp"
+#include "polyad/large_vector.hpp"
 #include "polyad/machine.hpp"
 #include "polyad/matrix.hpp"
 #include "polyad/operations.hpp"

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
 
 #include "polyad/error.hpp"
+#include "polyad/large_vector.hpp"
 #include "polyad/sizes.hpp"
 
 namespace polyad::detail {
@@ -148,5 +150,18 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
   if (bytes < bytes_ && budget_) budget_->give_back(bytes_ - bytes);
   bytes_ = bytes;
 }
+
+void* allocate_large(std::size_t bytes) {
+  const bool huge = bytes >= huge_from;
+  const std::size_t step = huge ? huge_page : cache_line;
+  if (bytes > (std::size_t{1} << 48U)) throw std::bad_alloc();
+  const std::size_t room = (bytes + step - 1) / step * step;
+  void* memory = std::aligned_alloc(step, std::max(step, room));
+  if (memory == nullptr) throw std::bad_alloc();
+  if (huge) madvise(memory, room, MADV_HUGEPAGE);
+  return memory;
+}
+
+void free_large(void* memory) noexcept { std::free(memory); }
 
 }  // namespace polyad::detail

@@ -14,11 +14,12 @@ namespace polyad {
 /// square overflows, and none that counts underflows.
 struct ColumnNorm {
   double scale = 1;
-  double norm = 0;  // of the column times scale; 0: the column is zero
+  double norm = 0;     // of the column times scale; 0: the column is zero
+  double leading = 0;  // the entry of largest magnitude, the first of equal ones
 };
 
-/// Per column of a matrix.
-[[nodiscard]] std::vector<ColumnNorm> column_norms(const Matrix& a);
+/// Per column of a matrix; the same for any number of threads.
+[[nodiscard]] std::vector<ColumnNorm> column_norms(const Matrix& a, const Context& context = {});
 
 /// mantissa * 2^exponent with 0.5 <= |mantissa| < 1, or 0: a product of many norms may leave the range of double and
 /// come back.

@@ -34,27 +34,66 @@ std::string shape_of(const CpModel& model) {
   return text.empty() ? "no modes" : text;
 }
 
-std::vector<ColumnNorm> column_norms(const Matrix& a) {
-  std::vector<double> largest(a.cols);
-  for (std::uint64_t i = 0; i < a.rows; ++i)
-    for (std::uint64_t r = 0; r < a.cols; ++r) largest[r] = std::max(largest[r], std::abs(a(i, r)));
-  std::vector<ColumnNorm> norms(a.cols);
-  for (std::uint64_t r = 0; r < a.cols; ++r)
-    if (largest[r] > 0) norms[r].scale = std::ldexp(1.0, -std::clamp(std::ilogb(largest[r]), -1022, 1022));
+namespace {
 
-  // Sums of blocks of rows: the rounding errors of a sum grow with its length.
-  constexpr std::uint64_t block = 1024;
-  std::vector<double> squares(a.cols);
-  std::vector<double> part(a.cols);
-  for (std::uint64_t begin = 0; begin < a.rows; begin += block) {
-    std::ranges::fill(part, 0.0);
-    for (std::uint64_t i = begin; i < std::min(a.rows, begin + block); ++i)
-      for (std::uint64_t r = 0; r < a.cols; ++r) {
-        const double scaled = a(i, r) * norms[r].scale;
-        part[r] += scaled * scaled;
-      }
-    for (std::uint64_t r = 0; r < a.cols; ++r) squares[r] += part[r];
+/// Rows that are summed by themselves: the rounding errors of a sum grow with its length, and threads take turns.
+constexpr std::uint64_t block_rows = 1024;
+
+/// of_block(first, last, part) for every block of rows, on all threads; then add(part) in the order of the blocks. A
+/// part is a number per column, 0 at first.
+template <class OfBlock, class Add>
+void for_blocks_of_rows(const Matrix& a, const Context& context, const OfBlock& of_block, const Add& add) {
+  constexpr std::uint64_t round = 1024;  // blocks at a time: memory does not grow with the rows
+  const std::uint64_t blocks = (a.rows + block_rows - 1) / block_rows;
+  std::vector<double> parts(std::min(round, blocks) * a.cols);
+  for (std::uint64_t base = 0; base < blocks; base += round) {
+    const std::uint64_t some = std::min(round, blocks - base);
+    std::ranges::fill(parts, 0.0);
+    cpu::parallel_ranges(
+        context.thread_count(), some,
+        [&](std::uint64_t begin, std::uint64_t end) {
+          for (std::uint64_t b = begin; b < end; ++b)
+            of_block((base + b) * block_rows, std::min(a.rows, (base + b + 1) * block_rows), parts.data() + b * a.cols);
+        },
+        1);
+    for (std::uint64_t b = 0; b < some; ++b) add(parts.data() + b * a.cols);
   }
+}
+
+}  // namespace
+
+std::vector<ColumnNorm> column_norms(const Matrix& a, const Context& context) {
+  std::vector<ColumnNorm> norms(a.cols);
+  for_blocks_of_rows(
+      a, context,
+      [&](std::uint64_t first, std::uint64_t last, double* leading) {
+        for (std::uint64_t i = first; i < last; ++i) {
+          const double* row = a.values.data() + i * a.cols;
+          for (std::uint64_t r = 0; r < a.cols; ++r)
+            leading[r] = std::abs(row[r]) > std::abs(leading[r]) ? row[r] : leading[r];
+        }
+      },
+      [&](const double* leading) {
+        for (std::uint64_t r = 0; r < a.cols; ++r)
+          if (std::abs(leading[r]) > std::abs(norms[r].leading)) norms[r].leading = leading[r];
+      });
+  std::vector<double> scale(a.cols);
+  for (std::uint64_t r = 0; r < a.cols; ++r) {
+    if (norms[r].leading != 0) norms[r].scale = std::ldexp(1.0, -std::clamp(std::ilogb(norms[r].leading), -1022, 1022));
+    scale[r] = norms[r].scale;
+  }
+  std::vector<double> squares(a.cols);
+  for_blocks_of_rows(
+      a, context,
+      [&](std::uint64_t first, std::uint64_t last, double* part) {
+        for (std::uint64_t i = first; i < last; ++i) {
+          const double* row = a.values.data() + i * a.cols;
+          for (std::uint64_t r = 0; r < a.cols; ++r) part[r] += (row[r] * scale[r]) * (row[r] * scale[r]);
+        }
+      },
+      [&](const double* part) {
+        for (std::uint64_t r = 0; r < a.cols; ++r) squares[r] += part[r];
+      });
   for (std::uint64_t r = 0; r < a.cols; ++r) norms[r].norm = std::sqrt(squares[r]);
   return norms;
 }
@@ -78,9 +117,9 @@ std::vector<WideNumber> signed_lengths(const CpModel& model, const std::vector<s
 
 namespace {
 
-std::vector<std::vector<ColumnNorm>> norms_of(const CpModel& model) {
+std::vector<std::vector<ColumnNorm>> norms_of(const CpModel& model, const Context& context) {
   std::vector<std::vector<ColumnNorm>> norms;
-  for (const Matrix& a : model.factors) norms.push_back(column_norms(a));
+  for (const Matrix& a : model.factors) norms.push_back(column_norms(a, context));
   return norms;
 }
 
@@ -89,24 +128,49 @@ double rounded(const WideNumber& length) {
   return std::ldexp(length.mantissa, static_cast<int>(std::clamp<std::int64_t>(length.exponent, -4000, 4000)));
 }
 
-/// Per column the sign of the entry of largest magnitude, the first of equal ones; of zeros 1.
-std::vector<double> leading_signs(const Matrix& a) {
-  std::vector<double> leading(a.cols);
-  for (std::uint64_t i = 0; i < a.rows; ++i)
-    for (std::uint64_t r = 0; r < a.cols; ++r)
-      if (std::abs(a(i, r)) > std::abs(leading[r])) leading[r] = a(i, r);
-  for (double& value : leading) value = value < 0 ? -1 : 1;
-  return leading;
+/// Column k becomes column order[k] of length 1 times signs[order[k]]; columns of zeros stay.
+void make_columns(Matrix& a, const std::vector<ColumnNorm>& norms, const std::vector<std::size_t>& order,
+                  const std::vector<double>& signs, const Context& context) {
+  std::vector<double> scale;
+  std::vector<double> divisors;  // no branch in the loop: a column of zeros is divided by 1
+  for (std::size_t r = 0; r < norms.size(); ++r) {
+    scale.push_back(signs[r] * norms[r].scale);
+    divisors.push_back(norms[r].norm > 0 ? norms[r].norm : 1);
+  }
+  cpu::parallel_ranges(
+      context.thread_count(), a.rows,
+      [&](std::uint64_t begin, std::uint64_t end) {
+        std::vector<double> row(a.cols);
+        for (std::uint64_t i = begin; i < end; ++i) {
+          double* const values = a.values.data() + i * a.cols;
+          for (std::size_t r = 0; r < row.size(); ++r) row[r] = values[r] * scale[r] / divisors[r];
+          for (std::size_t k = 0; k < row.size(); ++k) values[k] = row[order[k]];
+        }
+      },
+      block_rows);
 }
 
-/// Column k becomes signs[order[k]] times column order[k].
-void reorder_columns(Matrix& a, const std::vector<std::size_t>& order, const std::vector<double>& signs) {
-  std::vector<double> row(a.cols);
-  for (std::uint64_t i = 0; i < a.rows; ++i) {
-    double* const values = a.values.data() + i * a.cols;
-    for (std::size_t k = 0; k < order.size(); ++k) row[k] = signs[order[k]] * values[order[k]];
-    std::ranges::copy(row, values);
+/// Its weights become the lengths of its components. Returns the norms of the columns, which are as they were.
+std::vector<std::vector<ColumnNorm>> take_lengths(CpModel& model, const Context& context) {
+  check_columns(model);
+  std::vector<std::vector<ColumnNorm>> norms = norms_of(model, context);
+  const std::vector<WideNumber> lengths = signed_lengths(model, norms);
+  std::vector<double> weights;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    // Adding 0 makes -0 a 0.
+    weights.push_back(rounded(lengths[r]) + 0.0);
+    if (std::isinf(weights[r]))
+      throw Error(ErrorKind::limit, fmt::format("the length of component {} is about 2^{}, which f64 cannot hold",
+                                                r + 1, lengths[r].exponent));
   }
+  model.weights = std::move(weights);
+  return norms;
+}
+
+std::vector<std::size_t> numbers_to(std::uint64_t count) {
+  std::vector<std::size_t> all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 /// Error unless the mode is one of the model's.
@@ -156,45 +220,29 @@ void fill_values(const CpModel& model, const CooView<Index, Value>& at, std::rem
 
 }  // namespace
 
-void normalise(CpModel& model) {
-  check_columns(model);
-  const std::vector<std::vector<ColumnNorm>> norms = norms_of(model);
-  const std::vector<WideNumber> lengths = signed_lengths(model, norms);
-  std::vector<double> weights;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
-    // Adding 0 makes -0 a 0.
-    weights.push_back(rounded(lengths[r]) + 0.0);
-    if (std::isinf(weights[r]))
-      throw Error(ErrorKind::limit, fmt::format("the length of component {} is about 2^{}, which f64 cannot hold",
-                                                r + 1, lengths[r].exponent));
-  }
-  model.weights = std::move(weights);
-  for (std::size_t m = 0; m < model.factors.size(); ++m) {
-    Matrix& a = model.factors[m];
-    std::vector<double> divisors;  // no branch in the loop: a column of zeros is divided by 1
-    for (const ColumnNorm& column : norms[m]) divisors.push_back(column.norm > 0 ? column.norm : 1);
-    for (std::uint64_t i = 0; i < a.rows; ++i)
-      for (std::uint64_t r = 0; r < a.cols; ++r) a(i, r) = a(i, r) * norms[m][r].scale / divisors[r];
-  }
+void normalise(CpModel& model, const Context& context) {
+  const std::vector<std::vector<ColumnNorm>> norms = take_lengths(model, context);
+  const std::vector<double> signs(model.rank(), 1.0);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    make_columns(model.factors[m], norms[m], numbers_to(model.rank()), signs, context);
 }
 
-void arrange(CpModel& model) {
-  normalise(model);
+void arrange(CpModel& model, const Context& context) {
+  const std::vector<std::vector<ColumnNorm>> norms = take_lengths(model, context);
   if (model.factors.empty()) return;
   std::vector<double> left(model.rank(), 1.0);  // the sign that the last mode has to take
   for (std::uint64_t r = 0; r < model.rank(); ++r) {
     if (model.weights[r] < 0) left[r] = -1;
     model.weights[r] = std::abs(model.weights[r]);
   }
-  std::vector<std::size_t> order(model.rank());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = numbers_to(model.rank());
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
 
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
-    Matrix& a = model.factors[m];
-    std::vector<double> signs = leading_signs(a);
     const bool is_last = m + 1 == model.factors.size();
+    std::vector<double> signs(model.rank(), 1.0);
     for (std::size_t r = 0; r < signs.size(); ++r) {
+      if (norms[m][r].leading < 0) signs[r] = -1;
       if (model.weights[r] == 0) continue;  // the component is zero whatever its signs
       if (is_last) {
         signs[r] = left[r];
@@ -202,7 +250,7 @@ void arrange(CpModel& model) {
         left[r] *= signs[r];
       }
     }
-    reorder_columns(a, order, signs);
+    make_columns(model.factors[m], norms[m], order, signs, context);
   }
   std::vector<double> weights;
   for (const std::size_t r : order) weights.push_back(model.weights[r]);

@@ -44,7 +44,7 @@ std::vector<FactorMatrix<T>> factors_of(const CpModel& model, const Context& con
 
 template <class T>
 Matrix matrix_of(const FactorMatrix<T>& factor, const Context& context) {
-  Matrix a(factor.rows(), factor.cols());
+  Matrix a = Matrix::unset(factor.rows(), factor.cols());
   cpu::parallel_ranges(
       context.thread_count(), a.rows,
       [&](std::uint64_t begin, std::uint64_t end) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "io/input_stream.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 struct Array {
   std::vector<std::uint64_t> shape;
-  std::vector<double> values;  // in C order
+  LargeVector<double> values;  // in C order
 };
 
 /// Reads an array of 1 or 2 axes. The numbers grow with the bytes that arrive: a deflated entry's size is a promise.
@@ -69,7 +70,7 @@ Array read_array(ZipReader& zip, const std::string& file, const std::string& ent
   if (axes == 2 && header.fortran_order) {
     const std::uint64_t rows = header.shape[0];
     const std::uint64_t cols = header.shape[1];
-    std::vector<double> by_rows(array.values.size());
+    LargeVector<double> by_rows(array.values.size());
     for (std::uint64_t i = 0; i < rows; ++i)
       for (std::uint64_t r = 0; r < cols; ++r) by_rows[i * cols + r] = array.values[r * rows + i];
     array.values = std::move(by_rows);
@@ -201,7 +202,8 @@ CpModel read_npz_model(const std::string& path, const Context& context) {
 
   ModelMemory memory(context);
   CpModel model;
-  model.weights = read_array(zip, file, "lambda.npy", 1, memory, context).values;
+  const Array lambda = read_array(zip, file, "lambda.npy", 1, memory, context);
+  model.weights.assign(lambda.values.begin(), lambda.values.end());
   for (std::size_t m = 0; m < order; ++m) {
     Array a = read_array(zip, file, entry_of(m), 2, memory, context);
     if (a.shape[1] != model.rank())
@@ -221,7 +223,7 @@ void write_npz_model(const CpModel& model, const std::string& path, const Contex
   OutputFile file(path, Compression::none, context.cancelled);
   ZipWriter zip(file);
   const auto add = [&](std::string_view entry, const std::vector<std::uint64_t>& shape,
-                       const std::vector<double>& values) {
+                       std::span<const double> values) {
     const std::string header = npy_header("<f8", shape);
     zip.add(entry, [&](const ByteSink& sink) {
       sink(header.data(), header.size());

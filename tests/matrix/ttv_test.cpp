@@ -192,7 +192,7 @@ TEST_P(TtvBattery, TtmIsExact) {
           oracle::Dense dense(rows, dim);
           dense.values = whole_numbers(rows * dim, rows);
           Matrix matrix(rows, dim);
-          matrix.values = dense.values;
+          matrix.values.assign(dense.values.begin(), dense.values.end());
           const auto expected = oracle::ttm(x, dense, mode);
           for (const auto& [context, t] : tensors) {
             SCOPED_TRACE(fmt::format("{}, {}, mode {}, {} rows, {} threads", c.name, name_of(precision), mode + 1, rows,
@@ -239,7 +239,7 @@ TEST_P(TtvBattery, InnerProductAndNormAreExact) {
           oracle::Dense& f = dense.emplace_back(d, rank);
           f.values = whole_numbers(d * rank, d + rank);
           Matrix& a = model.factors.emplace_back(d, rank);
-          a.values = f.values;
+          a.values.assign(f.values.begin(), f.values.end());
         }
         const double expected = oracle::innerprod(x, model.weights, dense);
         for (const auto& [context, t] : tensors) {

@@ -109,7 +109,12 @@ void Sweep::decode(std::uint64_t first_nonzero, std::size_t count, NonzeroBlock<
       std::visit(
           [&](const auto& stored) {
             Index* to = rooms[static_cast<std::size_t>(split.fibres[h])] - first_nonzero;
-            for (std::uint64_t k = z; k < run_end; ++k) to[k] = static_cast<Index>(stored[fibre + (k - run) / length]);
+            std::uint64_t at = (z - run) / length;
+            for (std::uint64_t k = z; k < run_end; ++at) {
+              const auto id = static_cast<Index>(stored[fibre + at]);
+              for (const std::uint64_t fibre_end = std::min(run_end, run + (at + 1) * length); k < fibre_end; ++k)
+                to[k] = id;
+            }
           },
           ids[h]);
     z = run_end;

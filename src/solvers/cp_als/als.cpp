@@ -143,10 +143,10 @@ void Als<T>::update(int mode) {
   Small solution;
   RowTask<T> task;
   if (nonnegative) {
-    task.on_host = nonnegative_descent<T>(factor, descent_of(mode), context_);
+    task.on_host = nonnegative_descent<T>(factor, descent_of(mode), scratch_, context_);
   } else {
     solution = solution_of(mode);
-    task.on_host = least_squares<T>(out, solution, context_);
+    task.on_host = least_squares<T>(out, solution, scratch_, context_);
     task.solution = &solution;
   }
   task.on_host->next_mode = next_mode(mode);
@@ -405,6 +405,7 @@ CpModel Als<T>::model() {
   dense_->bring(state_.factors);
   workspace_.clear();
   mttkrp_.clear();
+  scratch_ = {};
   CpModel model;
   for (FactorMatrix<T>& factor : state_.factors) {
     model.factors.push_back(matrix_of(factor, context_));
@@ -414,7 +415,7 @@ CpModel Als<T>::model() {
     model.factors[at(mode)] = options_.initial->factors[at(mode)];
   if (options_.fixed.empty()) {
     for (const double l : state_.lambda) model.weights.push_back(std::ldexp(l, exponent_));
-    arrange(model);
+    arrange(model, context_);
     return model;
   }
   for (std::uint64_t r = 0; r < rank_; ++r) {

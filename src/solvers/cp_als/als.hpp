@@ -71,7 +71,6 @@ class Als final : public Solver {
   [[nodiscard]] bool is_nonnegative(int mode) const;
   void start_from_model(const Context& context);
   void start_from_sketch(const Context& context);
-  void normalise_start(std::size_t m);
   void update(int mode);
   [[nodiscard]] Small gram_of_others(int mode) const;
   [[nodiscard]] int next_mode(int mode) const;
@@ -101,6 +100,7 @@ class Als final : public Solver {
   AlsState<T> state_;
   std::optional<AlsState<T>> best_;
   std::vector<FactorMatrix<T>> mttkrp_;  // [order], of the modes that must not be negative
+  RowScratch<T> scratch_;
   Workspace workspace_;
   std::unique_ptr<DensePart<T>> dense_;
   double dense_seconds_ = 0;

@@ -98,7 +98,7 @@ std::vector<int> numbered(std::vector<int> modes) {
 std::string print_of(const CpModel* model) {
   if (model == nullptr) return "";
   std::uint64_t h = 0;
-  const auto add = [&](const std::vector<double>& numbers) {
+  const auto add = [&](std::span<const double> numbers) {
     for (const double v : numbers) h = (h ^ std::bit_cast<std::uint64_t>(v)) * 0x9E3779B97F4A7C15U + (h >> 29U);
   };
   add(model->weights);

@@ -49,7 +49,8 @@ template <class T>
   [[nodiscard]] std::uint64_t load(Rows<const T> rows, std::uint64_t begin, std::uint64_t end, Block<T>& b, T* to); \
   /* Puts `after` of the rows that were not solved where they belong. */                                            \
   void store(const Block<T>& b, Rows<T> rows);                                                                      \
-  /* Whether at least three of four rows are not zero: then zeros are solved with the others, where they lie. */    \
+  /* Whether at least three of four rows are not zero, by every eighth of them: then zeros are solved with the      \
+     others, where they lie. */                                                                                     \
   [[nodiscard]] bool is_mostly_filled(Rows<const T> rows, std::uint64_t count);                                     \
   /* rows = rows * solution, without a copy of them; inner[r] += sum over the rows of before * after. False, and    \
      nothing is done, where a row has too many vectors for that. */                                                 \

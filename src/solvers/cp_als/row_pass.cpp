@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "solvers/cp_als/row_pass.hpp"
 
-#include <hwy/aligned_allocator.h>
 #include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <new>
 
 #include "backends/cpu/threads.hpp"
 #include "kernels/mttkrp/update_rows.hpp"
@@ -16,15 +13,6 @@
 namespace polyad::cp_als_detail {
 
 namespace {
-
-/// On the bounds of vectors: rows of 64 bytes that straddle two cache lines would cost twice.
-template <class T>
-hwy::AlignedFreeUniquePtr<T[]> aligned_zeros(std::uint64_t count) {
-  auto memory = hwy::AllocateAligned<T>(count);
-  if (!memory) throw std::bad_alloc();
-  std::fill_n(memory.get(), count, T{0});
-  return memory;
-}
 
 template <class T>
 bool is_zero(const T* row, std::uint64_t rank) {
@@ -38,10 +26,11 @@ template <class T>
 class BlockSolver : public RowSolver<T> {
  public:
   /// \param v what the rows are like
-  BlockSolver(const FactorMatrix<T>& v, const Context& context, bool with_inner)
+  BlockSolver(const FactorMatrix<T>& v, RowScratch<T>& scratch, const Context& context, bool with_inner)
       : rank_(v.cols()),
         stride_(v.stride()),
         columns_(block_columns<T>(rank_)),
+        scratch_(scratch),
         context_(context),
         with_inner_(with_inner) {}
 
@@ -50,18 +39,29 @@ class BlockSolver : public RowSolver<T> {
     return std::clamp<std::uint64_t>((std::uint64_t{1} << 23U) / (columns_ * columns_), 1, std::uint64_t{1} << 14U);
   }
   void begin(std::uint64_t parts) override {
-    parts_.clear();
-    parts_.resize(parts);
-    sums_ = Buffer<double>(context_, std::max<std::uint64_t>(1, parts) * part_size(), "sums over the rows of a factor",
-                           Paging::plain);
+    parts_ = parts;
+    if (scratch_.parts.size() < parts) scratch_.parts.resize(parts);
+    for (Part& p : scratch_.parts) {
+      p.rows = 0;
+      p.seconds = 0;
+    }
+    Buffer<double>& sums = scratch_.sums;
+    const std::uint64_t size = std::max<std::uint64_t>(1, parts) * part_size();
+    if (sums.size() < size) {
+      sums = {};
+      sums = Buffer<double>(context_, size, "sums over the rows of a factor", Paging::plain);
+    } else {
+      std::fill_n(sums.data(), size, 0.0);
+    }
   }
   void take(std::uint64_t part, std::uint64_t begin, std::uint64_t end, T* rows) override {
     const auto start = std::chrono::steady_clock::now();
-    Part& p = parts_[part];
+    Part& p = scratch_.parts[part];
     std::uint64_t i = begin;
     while (end - i >= block_rows && solve_there(i, rows + (i - begin) * stride_, part)) i += block_rows;
     if (i > begin) hwy::FlushStream();  // once for all of them: it waits for what was written past the caches
-    if (i < end && !p.memory) p.memory = aligned_zeros<T>(2 * block_rows * columns_);
+    // On the bounds of cache lines: rows of 64 bytes that straddle two of them would cost twice.
+    if (i < end && p.memory.empty()) p.memory.assign(2 * block_rows * columns_, T{0});
     Block<T> block = waiting(p);
     while (i < end) {
       i = fill({rows + (i - begin) * stride_, stride_}, i, end, block);
@@ -74,11 +74,11 @@ class BlockSolver : public RowSolver<T> {
   }
   [[nodiscard]] RowSums sums() override {
     RowSums sums{Small(rank_), std::vector<double>(rank_)};
-    for (std::uint64_t p = 0; p < parts_.size(); ++p) {
-      Block<T> rest = waiting(parts_[p]);
+    for (std::uint64_t p = 0; p < parts_; ++p) {
+      Block<T> rest = waiting(scratch_.parts[p]);
       add_up(p, rest);
-      parts_[p].rows = 0;
-      const double* part = sums_.data() + p * part_size();
+      scratch_.parts[p].rows = 0;
+      const double* part = scratch_.sums.data() + p * part_size();
       for (std::uint64_t r = 0; r < rank_; ++r)
         for (std::uint64_t s = 0; s <= r; ++s) sums.gram(r, s) += part[r * columns_ + s];
       for (std::uint64_t r = 0; r < rank_; ++r) sums.inner[r] += part[columns_ * columns_ + r];
@@ -89,7 +89,7 @@ class BlockSolver : public RowSolver<T> {
   }
   [[nodiscard]] double seconds() const override {
     double sum = 0;
-    for (const Part& p : parts_) sum += p.seconds;
+    for (const Part& p : scratch_.parts) sum += p.seconds;
     return sum;
   }
 
@@ -106,29 +106,22 @@ class BlockSolver : public RowSolver<T> {
   virtual void solve(const Block<T>& block) const = 0;
 
  private:
-  /// What lives from one call to the next: rows that are solved, until there are enough of them to be added up. Chunks
-  /// of a tensor may have a few rows only.
-  struct Part {
-    hwy::AlignedFreeUniquePtr<T[]> memory;
-    std::array<std::uint64_t, block_rows> indices = {};
-    std::uint64_t rows = 0;
-    double seconds = 0;
-  };
+  using Part = typename RowScratch<T>::Part;
 
   [[nodiscard]] std::uint64_t part_size() const { return columns_ * columns_ + columns_; }
   [[nodiscard]] Block<T> waiting(Part& p) const {
-    T* after = p.memory ? p.memory.get() + block_rows * columns_ : nullptr;
-    return {p.rows, p.rows, columns_, p.memory.get(), after, p.indices.data()};
+    T* after = p.memory.empty() ? nullptr : p.memory.data() + block_rows * columns_;
+    return {p.rows, p.rows, columns_, p.memory.data(), after, p.indices.data()};
   }
   [[nodiscard]] bool solve_there(std::uint64_t begin, T* rows, std::uint64_t part) {
-    double* gram = sums_.data() + part * part_size();
+    double* gram = scratch_.sums.data() + part * part_size();
     if (!solve_unpacked(begin, rows, gram + columns_ * columns_)) return false;
     add_gram({block_rows, block_rows, columns_, nullptr, rows, nullptr}, gram);
     return true;
   }
   void add_up(std::uint64_t part, Block<T>& block) {
     if (block.count == 0) return;
-    double* gram = sums_.data() + part * part_size();
+    double* gram = scratch_.sums.data() + part * part_size();
     add_gram(block, gram);
     if (with_inner_) add_inner(block, gram + columns_ * columns_);
     block.count = block.solved = 0;
@@ -137,19 +130,19 @@ class BlockSolver : public RowSolver<T> {
   std::uint64_t rank_;
   std::uint64_t stride_;
   std::uint64_t columns_;
+  RowScratch<T>& scratch_;
   const Context& context_;
   bool with_inner_;
-  std::vector<Part> parts_;
-  Buffer<double> sums_;  // [parts][columns * columns + columns]
+  std::uint64_t parts_ = 0;
 };
 
 template <class T>
 class LeastSquares final : public BlockSolver<T> {
  public:
-  LeastSquares(FactorMatrix<T>& rows, const Small& solution, const Context& context)
-      : BlockSolver<T>(rows, context, true), rows_(rows) {
+  LeastSquares(FactorMatrix<T>& rows, const Small& solution, RowScratch<T>& scratch, const Context& context)
+      : BlockSolver<T>(rows, scratch, context, true), rows_(rows) {
     const std::uint64_t columns = block_columns<T>(rows.cols());
-    rounded_ = aligned_zeros<T>(columns * columns);
+    rounded_.assign(columns * columns, T{0});
     for (std::uint64_t r = 0; r < rows.cols(); ++r)
       for (std::uint64_t s = 0; s < rows.cols(); ++s) rounded_[r * columns + s] = static_cast<T>(solution(r, s));
   }
@@ -166,26 +159,27 @@ class LeastSquares final : public BlockSolver<T> {
   [[nodiscard]] bool solve_unpacked(std::uint64_t begin, T* rows, double* inner) const override {
     const std::uint64_t columns = block_columns<T>(rows_.cols());
     if (rows_.stride() != columns || !is_mostly_filled({rows, columns}, block_rows) ||
-        !solve_in_place(rows, block_rows, columns, rounded_.get(), inner))
+        !solve_in_place(rows, block_rows, columns, rounded_.data(), inner))
       return false;
     if (rows != rows_.row(begin)) copy_past_cache({rows, columns}, block_rows, rows_.row(begin));
     return true;
   }
   void solve(const Block<T>& block) const override {
-    multiply(block, rounded_.get());
+    multiply(block, rounded_.data());
     store(block, Rows<T>{rows_.data(), rows_.stride()});
   }
 
  private:
   FactorMatrix<T>& rows_;
-  hwy::AlignedFreeUniquePtr<T[]> rounded_;
+  LargeVector<T> rounded_;
 };
 
 /// Adds up A'A alone.
 template <class T>
 class Untouched final : public BlockSolver<T> {
  public:
-  Untouched(const FactorMatrix<T>& rows, const Context& context) : BlockSolver<T>(rows, context, false), rows_(rows) {}
+  Untouched(const FactorMatrix<T>& rows, RowScratch<T>& scratch, const Context& context)
+      : BlockSolver<T>(rows, scratch, context, false), rows_(rows) {}
   [[nodiscard]] const FactorMatrix<T>& factor() const override { return rows_; }
 
  protected:
@@ -202,8 +196,8 @@ class Untouched final : public BlockSolver<T> {
 template <class T>
 class Descent final : public BlockSolver<T> {
  public:
-  Descent(FactorMatrix<T>& factor, const DescentOptions& options, const Context& context)
-      : BlockSolver<T>(factor, context, true), factor_(factor), options_(options) {}
+  Descent(FactorMatrix<T>& factor, const DescentOptions& options, RowScratch<T>& scratch, const Context& context)
+      : BlockSolver<T>(factor, scratch, context, true), factor_(factor), options_(options) {}
   [[nodiscard]] const FactorMatrix<T>& factor() const override { return factor_; }
 
  protected:
@@ -252,26 +246,29 @@ class Descent final : public BlockSolver<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>& rows, const Small& solution, const Context& context) {
-  return std::make_unique<LeastSquares<T>>(rows, solution, context);
+std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>& rows, const Small& solution, RowScratch<T>& scratch,
+                                            const Context& context) {
+  return std::make_unique<LeastSquares<T>>(rows, solution, scratch, context);
 }
 
 template <class T>
 std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>& factor, const DescentOptions& options,
-                                                  const Context& context) {
-  return std::make_unique<Descent<T>>(factor, options, context);
+                                                  RowScratch<T>& scratch, const Context& context) {
+  return std::make_unique<Descent<T>>(factor, options, scratch, context);
 }
 
 template <class T>
 RowSums solve_rows(FactorMatrix<T>& rows, const Small& solution, const Context& context) {
-  LeastSquares<T> solver(rows, solution, context);
+  RowScratch<T> scratch;
+  LeastSquares<T> solver(rows, solution, scratch, context);
   update_rows(rows, solver, context);
   return solver.sums();
 }
 
 template <class T>
 Small gram_of(const FactorMatrix<T>& rows, const Context& context) {
-  Untouched<T> sums(rows, context);
+  RowScratch<T> scratch;
+  Untouched<T> sums(rows, scratch, context);
   // They are only read.
   update_rows(const_cast<FactorMatrix<T>&>(rows), sums, context);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   return sums.sums().gram;
@@ -289,11 +286,13 @@ void scale_columns(FactorMatrix<T>& rows, const std::vector<double>& scale, cons
       1U << 10U);
 }
 
-#define POLYAD_INSTANTIATE(T)                                                                                          \
-  template std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>&, const Small&, const Context&);                \
-  template std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>&, const DescentOptions&, const Context&); \
-  template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                         \
-  template Small gram_of(const FactorMatrix<T>&, const Context&);                                                      \
+#define POLYAD_INSTANTIATE(T)                                                                                         \
+  template std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>&, const Small&, RowScratch<T>&,                \
+                                                       const Context&);                                               \
+  template std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>&, const DescentOptions&, RowScratch<T>&, \
+                                                             const Context&);                                         \
+  template RowSums solve_rows(FactorMatrix<T>&, const Small&, const Context&);                                        \
+  template Small gram_of(const FactorMatrix<T>&, const Context&);                                                     \
   template void scale_columns(FactorMatrix<T>&, const std::vector<double>&, const Context&);
 POLYAD_INSTANTIATE(float)
 POLYAD_INSTANTIATE(double)

@@ -3,13 +3,17 @@
 /// the next steps need, while the MTTKRP that gives them is still under way (RowUpdate).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "polyad/buffer.hpp"
 #include "polyad/context.hpp"
 #include "polyad/kernels.hpp"
+#include "polyad/large_vector.hpp"
 #include "polyad/matrix.hpp"
+#include "solvers/cp_als/row_blocks.hpp"
 
 namespace polyad::cp_als_detail {
 
@@ -46,10 +50,26 @@ class RowSolver : public RowUpdate<T> {
   [[nodiscard]] virtual double seconds() const = 0;
 };
 
-/// A = V * solution, in place. Rows of zeros stay. \param rows must outlive what is returned
+/// Room that one pass after the other uses, of any modes of one rank: memory that every update asked for anew came page
+/// by page, and went again, while other threads worked (1 to 2 ms of an iteration of 90 on darpa).
+template <class T>
+struct RowScratch {
+  /// What lives from one call to the next: rows that are solved, until there are enough of them to be added up. Chunks
+  /// of a tensor may have a few rows only.
+  struct Part {
+    LargeVector<T> memory;
+    std::array<std::uint64_t, block_rows> indices = {};
+    std::uint64_t rows = 0;
+    double seconds = 0;
+  };
+  std::vector<Part> parts;
+  Buffer<double> sums;  // [parts][columns * columns + columns]
+};
+
+/// A = V * solution, in place. Rows of zeros stay. \param rows, scratch must outlive what is returned
 template <class T>
 [[nodiscard]] std::unique_ptr<RowSolver<T>> least_squares(FactorMatrix<T>& rows, const Small& solution,
-                                                          const Context& context);
+                                                          RowScratch<T>& scratch, const Context& context);
 
 /// Non-negative rows a that approach the minimum of a G a' / 2 - v a' by coordinate descent (HALS: Cichocki, Phan: Fast
 /// local algorithms for large scale nonnegative matrix and tensor factorizations, 2009), `sweeps` times over the
@@ -61,10 +81,10 @@ struct DescentOptions {
   std::vector<double> end_scale;    // what is stored is a_r * end_scale[r], and that is what the sums are of
   int sweeps = 1;
 };
-/// \param factor must outlive what is returned
+/// \param factor, scratch must outlive what is returned
 template <class T>
 [[nodiscard]] std::unique_ptr<RowSolver<T>> nonnegative_descent(FactorMatrix<T>& factor, const DescentOptions& options,
-                                                                const Context& context);
+                                                                RowScratch<T>& scratch, const Context& context);
 
 /// least_squares for rows that are all there.
 template <class T>

@@ -42,27 +42,15 @@ void Als<T>::start(std::uint64_t restart) {
   // Start k of a seed is the only start of seed + k: any of them can be had again by itself.
   Context seeded = context_;
   seeded.seed = options_.seed.value_or(context_.seed) + restart;
-  state_.factors = random_factors<T>(x_.dims(), rank_, seeded);
+  // Random columns are long where modes are, and products of the squares of their lengths are too large for f32 from
+  // some modes of 10,000 on: the first rows would be 0. ALS does not depend on the lengths it begins with, but descent
+  // does on the scale of its start, and a ridge on all scales.
+  const bool any_length = options_.nonnegative.empty() && options_.l2 == 0;
+  state_.factors =
+      random_factors<T>(x_.dims(), rank_, seeded, any_length ? ColumnLengths::about_1 : ColumnLengths::as_drawn);
   if (options_.start == CpStart::rsvd) start_from_sketch(seeded);
   if (options_.start == CpStart::model) start_from_model(seeded);
   for (const FactorMatrix<T>& factor : state_.factors) state_.grams.push_back(gram_of(factor, context_));
-  // Random columns are long where modes are, and products of the squares of their lengths are too large for f32 from
-  // some modes of 10,000 on: the first rows would be 0. Descent depends on the scale of its start, a ridge on all
-  // scales.
-  if (options_.start != CpStart::model && options_.nonnegative.empty() && options_.l2 == 0)
-    for (std::size_t m = 0; m < order_; ++m) normalise_start(m);
-}
-
-/// Columns of length 1. ALS does not depend on the lengths it begins with.
-template <class T>
-void Als<T>::normalise_start(std::size_t m) {
-  Small& gram = state_.grams[m];
-  std::vector<double> scale(rank_, 1.0);
-  for (std::uint64_t r = 0; r < rank_; ++r)
-    if (gram(r, r) > 0) scale[r] = 1 / std::sqrt(gram(r, r));
-  scale_columns(state_.factors[m], scale, context_);
-  for (std::uint64_t r = 0; r < rank_; ++r)
-    for (std::uint64_t s = 0; s < rank_; ++s) gram(r, s) *= scale[r] * scale[s];
 }
 
 /// The random factors give way to those of the model where it has as many rows. Its weights go into the first free
@@ -115,8 +103,6 @@ void Als<T>::start_from_sketch(const Context& context) {
 
 template void Als<float>::start(std::uint64_t);
 template void Als<double>::start(std::uint64_t);
-template void Als<float>::normalise_start(std::size_t);
-template void Als<double>::normalise_start(std::size_t);
 template void Als<float>::start_from_model(const Context&);
 template void Als<double>::start_from_model(const Context&);
 template void Als<float>::start_from_sketch(const Context&);

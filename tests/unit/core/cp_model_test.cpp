@@ -27,9 +27,9 @@ CpModel normal_model(const std::vector<std::uint64_t>& dims, std::uint64_t rank,
   return model;
 }
 
-Matrix matrix(std::uint64_t rows, std::uint64_t cols, std::vector<double> values) {
+Matrix matrix(std::uint64_t rows, std::uint64_t cols, const std::vector<double>& values) {
   Matrix a(rows, cols);
-  a.values = std::move(values);
+  a.values.assign(values.begin(), values.end());
   return a;
 }
 
@@ -123,7 +123,7 @@ TEST(CpModel, NormaliseProductsThatLeaveTheRangeAndComeBack) {
   normalise(model);
   EXPECT_NEAR(model.weights[0] / 1e-200, 1, 1e-13);  // 1e-300 * 1e300 * 1e250 * 1e-200 * 1e-250
   EXPECT_NEAR(model.weights[1] / 1e200, 1, 1e-13);
-  for (const Matrix& a : model.factors) EXPECT_EQ(a.values, (std::vector<double>{1, 1}));
+  for (const Matrix& a : model.factors) EXPECT_EQ(a.values, (LargeVector<double>{1, 1}));
 }
 
 TEST(CpModel, NormaliseRefusesALengthThatNoDoubleHolds) {
@@ -475,9 +475,29 @@ TEST(Align, RowsFollowTheirLabels) {
   for (const char* l : {"x", "y"}) wanted[1].push_back(l);
   EXPECT_EQ(align(model, 0, wanted[0]), 1U);
   EXPECT_EQ(align(model, 1, wanted[1]), 0U);
-  EXPECT_EQ(model.factors[0].values, (std::vector<double>{3, 0, 1, 2}));
+  EXPECT_EQ(model.factors[0].values, (LargeVector<double>{3, 0, 1, 2}));
   EXPECT_EQ(model.labels[0][3], "b");
-  EXPECT_EQ(model.factors[1].values, (std::vector<double>{4, 5})) << "without labels of its own it stays";
+  EXPECT_EQ(model.factors[1].values, (LargeVector<double>{4, 5})) << "without labels of its own it stays";
+}
+
+TEST(Arrange, TheSameForAnyNumberOfThreads) {
+  // More rows than are summed at once, and the largest entries of columns in several blocks of them.
+  CpModel model = random_model(std::vector<std::uint64_t>{1'200'000, 3, 70'000}, 3);
+  for (std::uint64_t r = 0; r < 3; ++r) model.factors[0](1'100'000 + r, r) = r == 1 ? 7 : -7;
+  model.factors[0](5, 2) = 7;  // the first of equal ones
+  CpModel one = model;
+  CpModel many = model;
+  Context context;
+  context.threads = 1;
+  arrange(one, context);
+  context.threads = 5;
+  arrange(many, context);
+  EXPECT_EQ(one.weights, many.weights);
+  for (std::size_t m = 0; m < 3; ++m) EXPECT_EQ(one.factors[m].values, many.factors[m].values);
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    EXPECT_NEAR(norm_of(one.factors[0], k), 1, 1e-12);
+    EXPECT_GT(one.factors[0](1'100'000, k) + one.factors[0](1'100'001, k), 0) << "the largest entry is positive";
+  }
 }
 
 }  // namespace

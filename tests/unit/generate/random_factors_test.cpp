@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <polyad/polyad.hpp>
+
+#include "generate/uniform_draws.hpp"
 
 namespace polyad {
 namespace {
@@ -34,6 +37,38 @@ TEST(RandomFactors, TheSameForAnyNumberOfThreads) {
   EXPECT_NE(random_model(dims, 7, many).factors[0].values, a.factors[0].values);
   EXPECT_NE(a.factors[1].values[0], a.factors[2].values[0]);
   EXPECT_THROW((void)random_model(dims, 0, one), Error);
+}
+
+TEST(RandomFactors, ColumnsOfAboutLength1AreTheSameNumbers) {
+  const std::vector<std::uint64_t> dims = {1, 2, 100, 30000};
+  const std::vector<FactorMatrix<float>> drawn = random_factors<float>(dims, 5);
+  const std::vector<FactorMatrix<float>> scaled = random_factors<float>(dims, 5, {}, ColumnLengths::about_1);
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    const float scale = scaled[m](0, 0) / drawn[m](0, 0);
+    EXPECT_EQ(std::exp2(std::round(std::log2(scale))), scale);
+    for (std::uint64_t i = 0; i < dims[m]; ++i)
+      for (std::uint64_t r = 0; r < 5; ++r) ASSERT_EQ(scaled[m](i, r), drawn[m](i, r) * scale);
+    const double length = norm(scaled[m]) / std::sqrt(5.0);
+    EXPECT_LT(length, 1.5);
+    if (dims[m] >= 100) {
+      EXPECT_GT(length, 0.6);
+    }
+  }
+}
+
+TEST(UniformDraws, AreThoseOfTheStream) {
+  const portable::Key key(3, "test");
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{77},
+                                    (std::uint64_t{1} << 33U) - 9, (std::uint64_t{1} << 40U) + 5}) {
+    for (const std::size_t count : {0U, 1U, 2U, 3U, 15U, 16U, 17U, 1000U}) {
+      std::vector<double> found(count + 1, -1.0);
+      portable::uniform_draws(key, first, count, found.data());
+      portable::Random random(key);
+      random.seek(first);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(found[i], random.uniform()) << first << " + " << i;
+      EXPECT_EQ(found[count], -1) << "nothing behind them is written";
+    }
+  }
 }
 
 TEST(RandomFactors, ModelToFactorsAndBack) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <polyad/polyad.hpp>
 #include <random>
+#include <span>
 
 #include "unit/scratch.hpp"
 
@@ -45,7 +46,7 @@ CpModel wild_model(const std::vector<std::uint64_t>& dims, std::uint64_t rank) {
 }
 
 void expect_same_bits(const CpModel& a, const CpModel& b) {
-  const auto bits = [](const std::vector<double>& values) {
+  const auto bits = [](std::span<const double> values) {
     std::vector<std::uint64_t> all;
     for (const double v : values) all.push_back(std::bit_cast<std::uint64_t>(v));
     return all;
@@ -107,8 +108,8 @@ TEST(ModelJson, ReadsWhatOtherProgramsWrite) {
       "\"f\\u0061ctors\":[[[1,2e0],[3,-4]],[[5,6]]],\n\n\"weights\" : [ 1 , 0.5 ]}  \n";
   const CpModel model = read_model(scratch.file("m.json", text));
   EXPECT_EQ(model.weights, (std::vector<double>{1, 0.5}));
-  EXPECT_EQ(model.factors[0].values, (std::vector<double>{1, 2, 3, -4}));
-  EXPECT_EQ(model.factors[1].values, (std::vector<double>{5, 6}));
+  EXPECT_EQ(model.factors[0].values, (LargeVector<double>{1, 2, 3, -4}));
+  EXPECT_EQ(model.factors[1].values, (LargeVector<double>{5, 6}));
   EXPECT_EQ(model.labels[0][0], "é😀\t/");
   EXPECT_EQ(model.labels[0][1], "A");
   EXPECT_EQ(model.labels[0].name(), "");

@@ -95,7 +95,8 @@ TEST(RowPass, DescentFindsTheNonnegativeMinimum) {
     }
   const std::vector<double> one(rank, 1.0);
   const Context context = test::with_threads(2);
-  const auto descent = nonnegative_descent<double>(a, {1.0, gram, one, one, 2000}, context);
+  RowScratch<double> scratch;
+  const auto descent = nonnegative_descent<double>(a, {1.0, gram, one, one, 2000}, scratch, context);
   update_rows(v, *descent, context);
   for (std::uint64_t i = 0; i < 500; ++i)
     for (std::uint64_t r = 0; r < rank; ++r) {
