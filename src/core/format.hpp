@@ -118,6 +118,8 @@ class TensorBody {
   /// Whether the order of its nonzeros is the same for any number of threads that built it. Formats whose order depends
   /// on them unless they are built with Context::deterministic have a member `reproducible`.
   [[nodiscard]] virtual bool reproducible() const = 0;
+  /// The values alone, one after the other, where a format has them so; null where it does not.
+  [[nodiscard]] virtual const ValueBuffer* plain_values() const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, float>& block) const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, double>& block) const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint64_t, float>& block) const = 0;
@@ -143,6 +145,16 @@ class BodyOf final : public TensorBody {
       return tensor.reproducible;
     } else {
       return true;
+    }
+  }
+  [[nodiscard]] const ValueBuffer* plain_values() const override {
+    if constexpr (requires {
+                    { tensor.values } -> std::same_as<const ValueBuffer&>;
+                  }) {
+      const std::size_t count = std::visit([](const auto& v) { return v.size(); }, tensor.values);
+      return count == tensor.shape().nnz ? &tensor.values : nullptr;
+    } else {
+      return nullptr;
     }
   }
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, float>& b) const override {

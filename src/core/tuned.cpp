@@ -2,6 +2,7 @@
 #include "core/tuned.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,11 +17,16 @@ namespace {
 
 constexpr std::string_view file = "tuned.json";
 
-std::string key_of(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
+/// All of a key but the tensor's fingerprint, which takes a pass over the nonzeros.
+std::string circumstances(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
   std::string devices;
   for (const auto& d : context.devices) devices += fmt::format(", {}", d->facts().description);
-  return fmt::format("{:016x}, rank {}, {}, size {:g}, {}{}, polyad {}", fingerprint(x, context), rank,
-                     name_of(x.precision()), most_size, machine_name(context), devices, version);
+  return fmt::format(", {}, {} nonzeros, rank {}, {}, size {:g}, {}{}, polyad {}", fmt::join(x.dims, "x"), x.nnz(),
+                     rank, name_of(x.precision()), most_size, machine_name(context), devices, version);
+}
+
+std::string key_of(const CooTensor& x, const std::string& rest, const Context& context) {
+  return fmt::format("{:016x}{}", fingerprint(x, context), rest);
 }
 
 }  // namespace
@@ -28,8 +34,12 @@ std::string key_of(const CooTensor& x, std::uint64_t rank, double most_size, con
 std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
   if (context.deterministic) return std::nullopt;
   const nlohmann::json all = read_cache(context, file);
-  if (all.empty()) return std::nullopt;
-  const auto found = all.find(key_of(x, rank, most_size, context));
+  if (!all.is_object()) return std::nullopt;
+  const std::string rest = circumstances(x, rank, most_size, context);
+  const auto items = all.items();
+  if (std::none_of(items.begin(), items.end(), [&](const auto& item) { return item.key().ends_with(rest); }))
+    return std::nullopt;
+  const auto found = all.find(key_of(x, rest, context));
   if (found == all.end() || !found->is_object() || !found->contains("format") || !(*found)["format"].is_string())
     return std::nullopt;
   const auto name = (*found)["format"].get<std::string>();
@@ -47,7 +57,8 @@ Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, 
       fmt::format("measured on {}:", context.devices.empty() ? "this machine" : context.devices[0]->facts().name);
   for (const TunedFormat& f : found)
     why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
-  remember(context, file, key_of(x, rank, most_size, context), {{"format", found.front().format}, {"why", why}});
+  remember(context, file, key_of(x, circumstances(x, rank, most_size, context), context),
+           {{"format", found.front().format}, {"why", why}});
   return {found.front().format, std::move(why), found.front().leaf_modes};
 }
 

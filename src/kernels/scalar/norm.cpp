@@ -14,7 +14,10 @@ namespace polyad {
 
 extern const ScalarKernel norm_generic;
 const ScalarKernel norm_generic = {
-    {{"norm/generic", "Frobenius norm: decodes blocks, sums of squares in fixed chunks"}, "norm", "any", true}};
+    {{"norm/generic", "Frobenius norm: sums of squares in fixed chunks, decoded where values are not in a row"},
+     "norm",
+     "any",
+     true}};
 
 namespace {
 
@@ -54,19 +57,34 @@ Squares squares_of(const TensorBody& x, double scale, const Context& context) {
   const TensorShape& shape = x.shape();
   const std::uint64_t chunks = (shape.nnz + chunk_nonzeros - 1) / chunk_nonzeros;
   std::vector<Squares> parts(chunks);
+  // values_from(k, count) are those of nonzeros k .. k + count of the format's order, whether it has to decode them or
+  // has them in a row.
+  const auto add_blocks = [&](std::uint64_t first, std::uint64_t last, const auto& values_from) {
+    for (std::uint64_t c = first; c < last; ++c) {
+      const std::uint64_t end = std::min(shape.nnz, (c + 1) * chunk_nonzeros);
+      for (std::uint64_t k = c * chunk_nonzeros; k < end; k += block_nonzeros) {
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(end - k, block_nonzeros));
+        parts[c].add(squares_of(values_from(k, count), count, scale));
+      }
+    }
+  };
   with_types(shape, [&]<class Index, class Value>() {
     cpu::parallel_ranges(
         context.thread_count(), chunks,
         [&](std::uint64_t first, std::uint64_t last) {
-          NonzeroBlock<Index, Value> block(shape.order());
-          for (std::uint64_t c = first; c < last; ++c) {
-            const std::uint64_t end = std::min(shape.nnz, (c + 1) * chunk_nonzeros);
-            for (std::uint64_t k = c * chunk_nonzeros; k < end; k += block_nonzeros) {
-              const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(end - k, block_nonzeros));
-              x.decode(k, count, block);
-              parts[c].add(squares_of(block.values, count, scale));
-            }
+          if (const ValueBuffer* plain = x.plain_values()) {
+            std::visit(
+                [&](const auto& values) {
+                  add_blocks(first, last, [&](std::uint64_t k, std::size_t) { return values.data() + k; });
+                },
+                *plain);
+            return;
           }
+          NonzeroBlock<Index, Value> block(shape.order());
+          add_blocks(first, last, [&](std::uint64_t k, std::size_t count) {
+            x.decode(k, count, block);
+            return block.values;
+          });
         },
         1);
   });
