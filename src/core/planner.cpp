@@ -11,6 +11,7 @@
 #include "backends/gpu/device.hpp"
 #include "core/estimate.hpp"
 #include "core/format.hpp"
+#include "core/row_parts.hpp"
 #include "core/tuned.hpp"
 #include "polyad/error.hpp"
 #include "polyad/matrix.hpp"
@@ -47,8 +48,13 @@ constexpr std::uint64_t worth_measuring = std::uint64_t{1} << 20U;
 /// Factors, and the model made of them.
 double model_bytes(const CooTensor& x, std::uint64_t rank) {
   double rows = 0;
-  for (const std::uint64_t d : x.dims) rows += static_cast<double>(d);
-  return rows * static_cast<double>(padded_columns(rank) * bytes_of(x.precision()) + rank * sizeof(double));
+  double longest = 0;
+  for (const std::uint64_t d : x.dims) {
+    rows += static_cast<double>(d);
+    longest = std::max(longest, static_cast<double>(d));
+  }
+  return rows * static_cast<double>(padded_columns(rank) * bytes_of(x.precision()) + rank * sizeof(double)) +
+         row_sums_bytes(static_cast<double>(x.nnz()), longest, rank);
 }
 
 /// A format that nothing but the generic kernels works on: decoded to coordinates block by block.

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/cpu/threads.hpp"
+#include "core/row_parts.hpp"
 #include "polyad/kernels.hpp"
 
 namespace polyad {
@@ -18,7 +19,7 @@ struct RowParts {
   std::uint64_t count = 0;
 
   RowParts(std::uint64_t rows_, std::uint64_t most_parts) : rows(rows_) {
-    const std::uint64_t most = std::clamp<std::uint64_t>(most_parts, 1, 256);
+    const std::uint64_t most = std::clamp<std::uint64_t>(most_parts, 1, most_row_parts);
     length = std::max<std::uint64_t>(16, (rows / most + 63) / 64) * 64;
     count = (rows + length - 1) / length;
   }
@@ -26,14 +27,16 @@ struct RowParts {
   [[nodiscard]] std::uint64_t end(std::uint64_t part) const { return std::min(rows, (part + 1) * length); }
 };
 
-/// Chunks of nonzeros in groups that one thread works on in order: at most 256 of them, whatever the number of threads.
+/// Chunks of nonzeros in groups that one thread works on in order: at most most_row_parts of them.
 struct ChunkGroups {
   std::uint64_t chunks = 0;
   std::uint64_t length = 0;  // chunks of a group
   std::uint64_t count = 0;
 
   explicit ChunkGroups(std::uint64_t chunks_)
-      : chunks(chunks_), length((chunks_ + 255) / 256), count(length == 0 ? 0 : (chunks_ + length - 1) / length) {}
+      : chunks(chunks_),
+        length((chunks_ + most_row_parts - 1) / most_row_parts),
+        count(length == 0 ? 0 : (chunks_ + length - 1) / length) {}
 
   /// Calls body(chunk, group, rank) on a team.
   template <class Body>

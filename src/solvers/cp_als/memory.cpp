@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/row_parts.hpp"
 #include "polyad/cp_als.hpp"
 #include "polyad/matrix.hpp"
 
@@ -50,8 +51,9 @@ MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, s
     if (private_bytes / 100 <= nnz) copies = std::max(copies, private_bytes);
   }
   const double states = options.restarts > 1 ? 2 : 1;
-  // Gram matrices, and their sums over chunks of rows.
-  const double small = rank * rank * sizeof(double) * static_cast<double>(x.dims.size() + 8) + (64U << 20U);
+  // Gram matrices, and their sums over parts of the rows.
+  const double small = rank * rank * sizeof(double) * static_cast<double>(x.dims.size() + 8) +
+                       row_sums_bytes(nnz, longest, options.rank);
   // A sketch has eight columns more, in random matrices, in itself and in private outputs.
   const double sketch = options.start == CpStart::rsvd ? (rows + longest) * row_of(options.rank + 8) + copies : 0;
   const double model = rows * rank * sizeof(double);
