@@ -422,8 +422,9 @@ CpModel Als<T>::model() {
     double weight = state_.lambda[r];
     for (std::size_t m = 0; m < order_; ++m) {
       const double length = std::sqrt(state_.grams[m](r, r));
-      if (is_fixed(static_cast<int>(m)) || length == 0) continue;
+      if (is_fixed(static_cast<int>(m))) continue;
       weight *= length;
+      if (length == 0) continue;  // the component vanished
       for (std::uint64_t i = 0; i < model.factors[m].rows; ++i) model.factors[m](i, r) /= length;
     }
     model.weights.push_back(std::ldexp(weight, exponent_));

@@ -359,6 +359,11 @@ TEST(CpAls, FixedModesStayAndComponentsKeepTheirOrder) {
   EXPECT_EQ(r.model.factors[2].values, known.model.factors[2].values);
   EXPECT_NEAR(r.fit, oracle::fit(fresh, r.model), 1e-9);
   EXPECT_NEAR(r.history[0].fit, r.history[4].fit, 1e-12) << "one free mode is solved at once";
+  CpModel one_less = known.model;
+  for (std::uint64_t i = 0; i < 15; ++i) one_less.factors[1](i, 2) = 0;
+  o.initial = &one_less;
+  EXPECT_EQ(cp_als(fresh, o).model.weights[2], 0) << "a component that vanishes has no weight";
+  o.initial = &known.model;
   const CpAlsResult single = cp_als(copy_as(fresh, Precision::f32), o);
   EXPECT_EQ(single.model.factors[1].values, known.model.factors[1].values) << "also in f32";
   o.fixed = {};
