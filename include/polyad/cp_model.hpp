@@ -23,19 +23,25 @@ struct Matrix {
   /// No rows.
   Matrix() = default;
   /// All zero.
-  Matrix(std::uint64_t rows_, std::uint64_t cols_) : rows(rows_), cols(cols_), values(rows_ * cols_, 0.0) {}
+  Matrix(std::uint64_t rows_, std::uint64_t cols_) : rows(rows_), cols(cols_), values(count(rows_, cols_), 0.0) {}
   /// To be filled: the entries have no value.
   [[nodiscard]] static Matrix unset(std::uint64_t rows, std::uint64_t cols) {
     Matrix a;
     a.rows = rows;
     a.cols = cols;
-    a.values = LargeVector<double>(rows * cols);
+    a.values = LargeVector<double>(count(rows, cols));
     return a;
   }
 
   /// Entry of row i, column r.
   [[nodiscard]] double& operator()(std::uint64_t i, std::uint64_t r) { return values[i * cols + r]; }
   [[nodiscard]] double operator()(std::uint64_t i, std::uint64_t r) const { return values[i * cols + r]; }
+
+ private:
+  /// Of the entries; more than any vector can have, where a product would begin again at 0.
+  [[nodiscard]] static std::size_t count(std::uint64_t rows, std::uint64_t cols) {
+    return cols > 0 && rows > ~std::size_t{0} / cols ? ~std::size_t{0} : rows * cols;
+  }
 };
 
 /// sum_r weights[r] * factors[0](:,r) o factors[1](:,r) o ...

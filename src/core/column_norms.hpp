@@ -14,8 +14,10 @@ namespace polyad {
 /// square overflows, and none that counts underflows.
 struct ColumnNorm {
   double scale = 1;
-  double norm = 0;     // of the column times scale; 0: the column is zero
-  double leading = 0;  // the entry of largest magnitude, the first of equal ones
+  double norm = 0;  // of the column times scale; 0: the column is zero
+
+  /// An entry of the column when that has length 1; entries of columns of zeros stay.
+  [[nodiscard]] double unit(double entry) const { return entry * scale / (norm > 0 ? norm : 1); }
 };
 
 /// Per column of a matrix; the same for any number of threads.

@@ -64,22 +64,21 @@ void for_blocks_of_rows(const Matrix& a, const Context& context, const OfBlock& 
 
 std::vector<ColumnNorm> column_norms(const Matrix& a, const Context& context) {
   std::vector<ColumnNorm> norms(a.cols);
+  std::vector<double> largest(a.cols);
   for_blocks_of_rows(
       a, context,
-      [&](std::uint64_t first, std::uint64_t last, double* leading) {
+      [&](std::uint64_t first, std::uint64_t last, double* part) {
         for (std::uint64_t i = first; i < last; ++i) {
           const double* row = a.values.data() + i * a.cols;
-          for (std::uint64_t r = 0; r < a.cols; ++r)
-            leading[r] = std::abs(row[r]) > std::abs(leading[r]) ? row[r] : leading[r];
+          for (std::uint64_t r = 0; r < a.cols; ++r) part[r] = std::max(part[r], std::abs(row[r]));
         }
       },
-      [&](const double* leading) {
-        for (std::uint64_t r = 0; r < a.cols; ++r)
-          if (std::abs(leading[r]) > std::abs(norms[r].leading)) norms[r].leading = leading[r];
+      [&](const double* part) {
+        for (std::uint64_t r = 0; r < a.cols; ++r) largest[r] = std::max(largest[r], part[r]);
       });
   std::vector<double> scale(a.cols);
   for (std::uint64_t r = 0; r < a.cols; ++r) {
-    if (norms[r].leading != 0) norms[r].scale = std::ldexp(1.0, -std::clamp(std::ilogb(norms[r].leading), -1022, 1022));
+    if (largest[r] > 0) norms[r].scale = std::ldexp(1.0, -std::clamp(std::ilogb(largest[r]), -1022, 1022));
     scale[r] = norms[r].scale;
   }
   std::vector<double> squares(a.cols);
@@ -128,22 +127,39 @@ double rounded(const WideNumber& length) {
   return std::ldexp(length.mantissa, static_cast<int>(std::clamp<std::int64_t>(length.exponent, -4000, 4000)));
 }
 
+/// Per column the sign of the entry of largest magnitude, the first of equal ones, once the column has length 1:
+/// lengths round, and entries that differed before may be equal then. Of zeros 1.
+std::vector<double> leading_signs(const Matrix& a, const std::vector<ColumnNorm>& norms, const Context& context) {
+  std::vector<double> leading(a.cols);
+  for_blocks_of_rows(
+      a, context,
+      [&](std::uint64_t first, std::uint64_t last, double* part) {
+        for (std::uint64_t i = first; i < last; ++i) {
+          const double* row = a.values.data() + i * a.cols;
+          for (std::uint64_t r = 0; r < a.cols; ++r) {
+            const double entry = norms[r].unit(row[r]);
+            part[r] = std::abs(entry) > std::abs(part[r]) ? entry : part[r];
+          }
+        }
+      },
+      [&](const double* part) {
+        for (std::uint64_t r = 0; r < a.cols; ++r)
+          if (std::abs(part[r]) > std::abs(leading[r])) leading[r] = part[r];
+      });
+  for (double& value : leading) value = value < 0 ? -1 : 1;
+  return leading;
+}
+
 /// Column k becomes column order[k] of length 1 times signs[order[k]]; columns of zeros stay.
 void make_columns(Matrix& a, const std::vector<ColumnNorm>& norms, const std::vector<std::size_t>& order,
                   const std::vector<double>& signs, const Context& context) {
-  std::vector<double> scale;
-  std::vector<double> divisors;  // no branch in the loop: a column of zeros is divided by 1
-  for (std::size_t r = 0; r < norms.size(); ++r) {
-    scale.push_back(signs[r] * norms[r].scale);
-    divisors.push_back(norms[r].norm > 0 ? norms[r].norm : 1);
-  }
   cpu::parallel_ranges(
       context.thread_count(), a.rows,
       [&](std::uint64_t begin, std::uint64_t end) {
         std::vector<double> row(a.cols);
         for (std::uint64_t i = begin; i < end; ++i) {
           double* const values = a.values.data() + i * a.cols;
-          for (std::size_t r = 0; r < row.size(); ++r) row[r] = values[r] * scale[r] / divisors[r];
+          for (std::size_t r = 0; r < row.size(); ++r) row[r] = signs[r] * norms[r].unit(values[r]);
           for (std::size_t k = 0; k < row.size(); ++k) values[k] = row[order[k]];
         }
       },
@@ -239,10 +255,9 @@ void arrange(CpModel& model, const Context& context) {
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
 
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
+    std::vector<double> signs = leading_signs(model.factors[m], norms[m], context);
     const bool is_last = m + 1 == model.factors.size();
-    std::vector<double> signs(model.rank(), 1.0);
     for (std::size_t r = 0; r < signs.size(); ++r) {
-      if (norms[m][r].leading < 0) signs[r] = -1;
       if (model.weights[r] == 0) continue;  // the component is zero whatever its signs
       if (is_last) {
         signs[r] = left[r];

@@ -54,7 +54,7 @@ double model_bytes(const CooTensor& x, std::uint64_t rank) {
     longest = std::max(longest, static_cast<double>(d));
   }
   return rows * static_cast<double>(padded_columns(rank) * bytes_of(x.precision()) + rank * sizeof(double)) +
-         row_sums_bytes(static_cast<double>(x.nnz()), longest, rank);
+         row_sums_bytes(static_cast<double>(x.nnz()), longest, rank, x.precision());
 }
 
 /// A format that nothing but the generic kernels works on: decoded to coordinates block by block.

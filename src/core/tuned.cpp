@@ -34,7 +34,7 @@ std::string key_of(const CooTensor& x, const std::string& rest, const Context& c
 std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
   if (context.deterministic) return std::nullopt;
   const nlohmann::json all = read_cache(context, file);
-  if (!all.is_object()) return std::nullopt;
+  if (all.empty()) return std::nullopt;
   const std::string rest = circumstances(x, rank, most_size, context);
   const auto items = all.items();
   if (std::none_of(items.begin(), items.end(), [&](const auto& item) { return item.key().ends_with(rest); }))

@@ -20,7 +20,7 @@ struct RowParts {
 
   RowParts(std::uint64_t rows_, std::uint64_t most_parts) : rows(rows_) {
     const std::uint64_t most = std::clamp<std::uint64_t>(most_parts, 1, most_row_parts);
-    length = std::max<std::uint64_t>(16, (rows / most + 63) / 64) * 64;
+    length = std::max<std::uint64_t>(16, ((rows + most - 1) / most + 63) / 64) * 64;
     count = (rows + length - 1) / length;
   }
   [[nodiscard]] std::uint64_t begin(std::uint64_t part) const { return part * length; }

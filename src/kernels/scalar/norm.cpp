@@ -57,8 +57,8 @@ Squares squares_of(const TensorBody& x, double scale, const Context& context) {
   const TensorShape& shape = x.shape();
   const std::uint64_t chunks = (shape.nnz + chunk_nonzeros - 1) / chunk_nonzeros;
   std::vector<Squares> parts(chunks);
-  // values_from(k, count) are those of nonzeros k .. k + count of the format's order, whether it has to decode them or
-  // has them in a row.
+  // values_from(k, count) are some of the values, whether the format has to decode them or has them in a row: in any
+  // case each comes once.
   const auto add_blocks = [&](std::uint64_t first, std::uint64_t last, const auto& values_from) {
     for (std::uint64_t c = first; c < last; ++c) {
       const std::uint64_t end = std::min(shape.nnz, (c + 1) * chunk_nonzeros);

@@ -53,7 +53,7 @@ MemoryPlan plan_memory(const CooTensor& x, const TensorStatistics& statistics, s
   const double states = options.restarts > 1 ? 2 : 1;
   // Gram matrices, and their sums over parts of the rows.
   const double small = rank * rank * sizeof(double) * static_cast<double>(x.dims.size() + 8) +
-                       row_sums_bytes(nnz, longest, options.rank);
+                       row_sums_bytes(nnz, longest, options.rank, x.precision());
   // A sketch has eight columns more, in random matrices, in itself and in private outputs.
   const double sketch = options.start == CpStart::rsvd ? (rows + longest) * row_of(options.rank + 8) + copies : 0;
   const double model = rows * rank * sizeof(double);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/row_parts.hpp"
+
 namespace polyad::cp_als_detail {
 
 inline constexpr std::uint64_t block_rows = 128;
@@ -34,7 +36,7 @@ struct Rows {
 /// Columns of a block for rows of so many numbers.
 template <class T>
 [[nodiscard]] constexpr std::uint64_t block_columns(std::uint64_t rank) {
-  return (rank + tile_columns<T> - 1) / tile_columns<T> * tile_columns<T>;
+  return summed_columns(rank, sizeof(T));
 }
 
 #define POLYAD_FOR(T)                                                                                               \

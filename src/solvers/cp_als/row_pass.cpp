@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "backends/cpu/threads.hpp"
+#include "core/row_parts.hpp"
 #include "kernels/mttkrp/update_rows.hpp"
 #include "solvers/cp_als/row_blocks.hpp"
 
@@ -34,10 +35,7 @@ class BlockSolver : public RowSolver<T> {
         context_(context),
         with_inner_(with_inner) {}
 
-  /// So few that their sums take at most 64 MB.
-  [[nodiscard]] std::uint64_t most_parts() const override {
-    return std::clamp<std::uint64_t>((std::uint64_t{1} << 23U) / (columns_ * columns_), 1, std::uint64_t{1} << 14U);
-  }
+  [[nodiscard]] std::uint64_t most_parts() const override { return most_summed_parts(columns_); }
   void begin(std::uint64_t parts) override {
     parts_ = parts;
     if (scratch_.parts.size() < parts) scratch_.parts.resize(parts);

@@ -31,6 +31,7 @@ void copy_columns(const FactorMatrix<T>& from, std::uint64_t count, bool magnitu
 template <class T>
 void Als<T>::start(std::uint64_t restart) {
   state_ = {};
+  scratch_ = {};  // what a start needs comes beside it
   // What kernels kept is of other factors, and must not take the memory of what is needed; what is on a device has
   // memory of its own, and the tensor is there.
   if (context_.devices.empty()) workspace_.clear();

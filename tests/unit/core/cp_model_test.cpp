@@ -7,6 +7,7 @@
 #include <numeric>
 #include <polyad/polyad.hpp>
 #include <random>
+#include <stdexcept>
 
 namespace polyad {
 namespace {
@@ -478,6 +479,24 @@ TEST(Align, RowsFollowTheirLabels) {
   EXPECT_EQ(model.factors[0].values, (LargeVector<double>{3, 0, 1, 2}));
   EXPECT_EQ(model.labels[0][3], "b");
   EXPECT_EQ(model.factors[1].values, (LargeVector<double>{4, 5})) << "without labels of its own it stays";
+}
+
+TEST(Arrange, SignsAreThoseOfTheColumnsItGives) {
+  // The entries differ in the last digit, and no longer when the column has length 1: then the first counts.
+  CpModel model;
+  model.weights = {1};
+  model.factors = {matrix(2, 1, {-1.881887309488307, 1.8818873094883073}), matrix(1, 1, {1})};
+  arrange(model);
+  EXPECT_GT(model.factors[0](0, 0), 0);
+  CpModel again = model;
+  arrange(again);
+  EXPECT_EQ(again.factors[0].values, model.factors[0].values);
+}
+
+TEST(Matrix, RefusesMoreEntriesThanThereCanBe) {
+  EXPECT_THROW(Matrix(std::uint64_t{1} << 61U, 8), std::length_error);
+  EXPECT_THROW((void)Matrix::unset(std::uint64_t{1} << 61U, 8), std::length_error);
+  EXPECT_EQ(Matrix(std::uint64_t{1} << 61U, 0).values.size(), 0U);
 }
 
 TEST(Arrange, TheSameForAnyNumberOfThreads) {
