@@ -97,8 +97,10 @@ std::vector<oracle::Nonzero> nonzeros_of(const SortedCopy& copy) {
 
 #ifdef POLYAD_SANITIZED  // the expected order and comparing take most of the time there
 constexpr std::array some_threads = {3};
+constexpr bool every_mode = false;
 #else
 constexpr std::array some_threads = {1, 3};
+constexpr bool every_mode = true;
 #endif
 
 TEST(Copies, AreTheStableSortByTheirMode) {
@@ -123,6 +125,7 @@ TEST(Copies, AreTheStableSortByTheirMode) {
     for (std::size_t k = 0; k < all.size(); ++k) all[k].value = static_cast<double>(k) / 3;  // no floats
     const CooTensor x = oracle::tensor(c.shape.dims, all, Precision::f64);
     for (int mode = 0; mode < x.order(); ++mode) {
+      if (!every_mode && mode != 0) continue;  // the cases are about the first
       const std::vector<oracle::Nonzero> expected = oracle::sorted(all, {mode});
       for (const int threads : some_threads) {
         Context context;
