@@ -10,8 +10,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace polyad::portable::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
 /// Draws 2 * block .. of `blocks` whole blocks of Philox, a block per lane of 64 bits. Its words are the lower halves
 /// of four vectors; what is in the upper halves is of no account, as the products take the lower ones. Every step is of
 /// whole numbers or exact. Returns how many blocks are done.
@@ -20,6 +18,7 @@ std::size_t draw_blocks(std::uint64_t key, std::uint64_t block, std::size_t bloc
   (void)key, (void)block, (void)blocks, (void)out;
   return 0;
 #else
+  namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<std::uint64_t> d;
   const hn::ScalableTag<std::uint32_t> halves;
   const hn::ScalableTag<double> numbers;

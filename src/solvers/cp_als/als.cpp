@@ -133,13 +133,9 @@ void Als<T>::update(int mode) {
   const auto begin = std::chrono::steady_clock::now();
   const bool nonnegative = is_nonnegative(mode);
   FactorMatrix<T>& factor = state_.factors[at(mode)];
-  FactorMatrix<T> out;
-  if (!nonnegative) {
-    out = std::move(factor);
-  } else {
-    if (mttkrp_[at(mode)].rows() == 0) mttkrp_[at(mode)] = FactorMatrix<T>(context_, factor.rows(), rank_);
-    out = std::move(mttkrp_[at(mode)]);
-  }
+  FactorMatrix<T>& home = nonnegative ? mttkrp_[at(mode)] : factor;  // of the MTTKRP; else it becomes the factor there
+  if (nonnegative && home.rows() == 0) home = FactorMatrix<T>(context_, factor.rows(), rank_);
+  FactorMatrix<T> out = std::move(home);
   Small solution;
   RowTask<T> task;
   if (nonnegative) {
@@ -154,11 +150,7 @@ void Als<T>::update(int mode) {
   RowSums sums = dense_->update(state_.factors, mode, out, task);
 
   const auto solved = std::chrono::steady_clock::now();
-  if (nonnegative) {
-    mttkrp_[at(mode)] = std::move(out);
-  } else {
-    factor = std::move(out);
-  }
+  home = std::move(out);
   state_.grams[at(mode)] = std::move(sums.gram);
   state_.residual.reset();
   state_.inner = 0;

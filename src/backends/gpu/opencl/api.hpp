@@ -13,7 +13,7 @@ namespace polyad::gpu::opencl {
 
 /// The functions of OpenCL 1.2 that are used.
 struct Api {
-#define POLYAD_CL(name) decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses)
+#define POLYAD_CL(name) decltype(&::name) name = nullptr;
 #include "backends/gpu/opencl/functions.list"
 #undef POLYAD_CL
 };
