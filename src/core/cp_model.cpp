@@ -39,12 +39,13 @@ namespace {
 /// Rows that are summed by themselves: the rounding errors of a sum grow with its length, and threads take turns.
 constexpr std::uint64_t block_rows = 1024;
 
-/// of_block(first, last, part) for every block of rows, on all threads; then add(part) in the order of the blocks. A
-/// part is a number per column, 0 at first.
-template <class OfBlock, class Add>
-void for_blocks_of_rows(const Matrix& a, const Context& context, const OfBlock& of_block, const Add& add) {
+/// Per column, from 0 on: take(part, entry, column) for the entries of every block of rows, on all threads, then
+/// add(all, part) in the order of the blocks.
+template <class Take, class Add>
+std::vector<double> over_columns(const Matrix& a, const Context& context, const Take& take, const Add& add) {
   constexpr std::uint64_t round = 1024;  // blocks at a time: memory does not grow with the rows
   const std::uint64_t blocks = (a.rows + block_rows - 1) / block_rows;
+  std::vector<double> all(a.cols);
   std::vector<double> parts(std::min(round, blocks) * a.cols);
   for (std::uint64_t base = 0; base < blocks; base += round) {
     const std::uint64_t some = std::min(round, blocks - base);
@@ -52,48 +53,34 @@ void for_blocks_of_rows(const Matrix& a, const Context& context, const OfBlock& 
     cpu::parallel_ranges(
         context.thread_count(), some,
         [&](std::uint64_t begin, std::uint64_t end) {
-          for (std::uint64_t b = begin; b < end; ++b)
-            of_block((base + b) * block_rows, std::min(a.rows, (base + b + 1) * block_rows), parts.data() + b * a.cols);
+          for (std::uint64_t b = begin; b < end; ++b) {
+            double* part = parts.data() + b * a.cols;
+            const std::uint64_t last = std::min(a.rows, (base + b + 1) * block_rows);
+            for (std::uint64_t i = (base + b) * block_rows; i < last; ++i)
+              for (std::uint64_t r = 0; r < a.cols; ++r) take(part[r], a(i, r), r);
+          }
         },
         1);
-    for (std::uint64_t b = 0; b < some; ++b) add(parts.data() + b * a.cols);
+    for (std::uint64_t b = 0; b < some; ++b)
+      for (std::uint64_t r = 0; r < a.cols; ++r) add(all[r], parts[b * a.cols + r]);
   }
+  return all;
 }
 
 }  // namespace
 
 std::vector<ColumnNorm> column_norms(const Matrix& a, const Context& context) {
+  const std::vector<double> largest = over_columns(
+      a, context, [](double& part, double entry, std::uint64_t) { part = std::max(part, std::abs(entry)); },
+      [](double& all, double part) { all = std::max(all, part); });
   std::vector<ColumnNorm> norms(a.cols);
-  std::vector<double> largest(a.cols);
-  for_blocks_of_rows(
-      a, context,
-      [&](std::uint64_t first, std::uint64_t last, double* part) {
-        for (std::uint64_t i = first; i < last; ++i) {
-          const double* row = a.values.data() + i * a.cols;
-          for (std::uint64_t r = 0; r < a.cols; ++r) part[r] = std::max(part[r], std::abs(row[r]));
-        }
-      },
-      [&](const double* part) {
-        for (std::uint64_t r = 0; r < a.cols; ++r) largest[r] = std::max(largest[r], part[r]);
-      });
-  std::vector<double> scale(a.cols);
-  for (std::uint64_t r = 0; r < a.cols; ++r) {
-    if (largest[r] > 0) norms[r].scale = std::ldexp(1.0, -std::clamp(std::ilogb(largest[r]), -1022, 1022));
-    scale[r] = norms[r].scale;
-  }
-  std::vector<double> squares(a.cols);
-  for_blocks_of_rows(
-      a, context,
-      [&](std::uint64_t first, std::uint64_t last, double* part) {
-        for (std::uint64_t i = first; i < last; ++i) {
-          const double* row = a.values.data() + i * a.cols;
-          for (std::uint64_t r = 0; r < a.cols; ++r) part[r] += (row[r] * scale[r]) * (row[r] * scale[r]);
-        }
-      },
-      [&](const double* part) {
-        for (std::uint64_t r = 0; r < a.cols; ++r) squares[r] += part[r];
-      });
-  for (std::uint64_t r = 0; r < a.cols; ++r) norms[r].norm = std::sqrt(squares[r]);
+  std::vector<double> scale(a.cols, 1.0);
+  for (std::uint64_t r = 0; r < a.cols; ++r)
+    if (largest[r] > 0) scale[r] = std::ldexp(1.0, -std::clamp(std::ilogb(largest[r]), -1022, 1022));
+  const std::vector<double> squares = over_columns(
+      a, context, [&](double& part, double entry, std::uint64_t r) { part += (entry * scale[r]) * (entry * scale[r]); },
+      [](double& all, double part) { all += part; });
+  for (std::uint64_t r = 0; r < a.cols; ++r) norms[r] = {scale[r], std::sqrt(squares[r])};
   return norms;
 }
 
@@ -130,22 +117,11 @@ double rounded(const WideNumber& length) {
 /// Per column the sign of the entry of largest magnitude, the first of equal ones, once the column has length 1:
 /// lengths round, and entries that differed before may be equal then. Of zeros 1.
 std::vector<double> leading_signs(const Matrix& a, const std::vector<ColumnNorm>& norms, const Context& context) {
-  std::vector<double> leading(a.cols);
-  for_blocks_of_rows(
-      a, context,
-      [&](std::uint64_t first, std::uint64_t last, double* part) {
-        for (std::uint64_t i = first; i < last; ++i) {
-          const double* row = a.values.data() + i * a.cols;
-          for (std::uint64_t r = 0; r < a.cols; ++r) {
-            const double entry = norms[r].unit(row[r]);
-            part[r] = std::abs(entry) > std::abs(part[r]) ? entry : part[r];
-          }
-        }
-      },
-      [&](const double* part) {
-        for (std::uint64_t r = 0; r < a.cols; ++r)
-          if (std::abs(part[r]) > std::abs(leading[r])) leading[r] = part[r];
-      });
+  const auto larger = [](double& leading, double entry) {
+    leading = std::abs(entry) > std::abs(leading) ? entry : leading;
+  };
+  std::vector<double> leading = over_columns(
+      a, context, [&](double& part, double entry, std::uint64_t r) { larger(part, norms[r].unit(entry)); }, larger);
   for (double& value : leading) value = value < 0 ? -1 : 1;
   return leading;
 }

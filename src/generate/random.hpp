@@ -12,15 +12,20 @@ namespace polyad::portable {
 /// Four words that look independent for every value of the counter.
 using Block = std::array<std::uint32_t, 4>;
 
+/// Of Philox4x32-10: what words are multiplied with, and what its keys grow by in a round.
+inline constexpr int philox_rounds = 10;
+inline constexpr std::array<std::uint32_t, 2> philox_factors = {0xD2511F53U, 0xCD9E8D57U};
+inline constexpr std::array<std::uint32_t, 2> philox_steps = {0x9E3779B9U, 0xBB67AE85U};
+
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC11, section 4.3).
 [[nodiscard]] constexpr Block philox(Block x, std::array<std::uint32_t, 2> key) noexcept {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53U} * x[0];
-    const std::uint64_t b = std::uint64_t{0xCD9E8D57U} * x[2];
+  for (int round = 0; round < philox_rounds; ++round) {
+    const std::uint64_t a = std::uint64_t{philox_factors[0]} * x[0];
+    const std::uint64_t b = std::uint64_t{philox_factors[1]} * x[2];
     x = {static_cast<std::uint32_t>(b >> 32U) ^ x[1] ^ key[0], static_cast<std::uint32_t>(b),
          static_cast<std::uint32_t>(a >> 32U) ^ x[3] ^ key[1], static_cast<std::uint32_t>(a)};
-    key[0] += 0x9E3779B9U;
-    key[1] += 0xBB67AE85U;
+    key[0] += philox_steps[0];
+    key[1] += philox_steps[1];
   }
   return x;
 }

@@ -10,6 +10,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace polyad::portable::HWY_NAMESPACE {
+
 /// Draws 2 * block .. of `blocks` whole blocks of Philox, a block per lane of 64 bits. Its words are the lower halves
 /// of four vectors; what is in the upper halves is of no account, as the products take the lower ones. Every step is of
 /// whole numbers or exact. Returns how many blocks are done.
@@ -29,8 +30,8 @@ std::size_t draw_blocks(std::uint64_t key, std::uint64_t block, std::size_t bloc
     const auto word = hn::Or(hn::And(low, hn::Set(d, 0xFFFFFFFFU)), hn::ShiftLeft<32>(high));
     return hn::Mul(hn::ConvertTo(numbers, hn::ShiftRight<11>(word)), hn::Set(numbers, 0x1.0p-53));
   };
-  const auto m0 = hn::Set(d, 0xD2511F53U);
-  const auto m1 = hn::Set(d, 0xCD9E8D57U);
+  const auto m0 = hn::Set(d, std::uint64_t{philox_factors[0]});
+  const auto m1 = hn::Set(d, std::uint64_t{philox_factors[1]});
   std::size_t done = 0;
   for (; done + lanes <= blocks; done += lanes) {
     auto x0 = hn::Iota(d, block + done);
@@ -39,15 +40,15 @@ std::size_t draw_blocks(std::uint64_t key, std::uint64_t block, std::size_t bloc
     auto x3 = hn::Zero(d);
     auto k0 = static_cast<std::uint32_t>(key);
     auto k1 = static_cast<std::uint32_t>(key >> 32U);
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < philox_rounds; ++round) {
       const auto a = times(m0, x0);
       const auto b = times(m1, x2);
       x0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), x1), hn::Set(d, std::uint64_t{k0}));
       x1 = b;
       x2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), x3), hn::Set(d, std::uint64_t{k1}));
       x3 = a;
-      k0 += 0x9E3779B9U;
-      k1 += 0xBB67AE85U;
+      k0 += philox_steps[0];
+      k1 += philox_steps[1];
     }
     hn::StoreInterleaved2(unit(x0, x1), unit(x2, x3), numbers, out + 2 * done);
   }

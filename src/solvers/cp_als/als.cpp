@@ -133,7 +133,8 @@ void Als<T>::update(int mode) {
   const auto begin = std::chrono::steady_clock::now();
   const bool nonnegative = is_nonnegative(mode);
   FactorMatrix<T>& factor = state_.factors[at(mode)];
-  FactorMatrix<T>& home = nonnegative ? mttkrp_[at(mode)] : factor;  // of the MTTKRP; else it becomes the factor there
+  // Where the MTTKRP goes, and becomes the factor unless that must not be negative.
+  FactorMatrix<T>& home = nonnegative ? mttkrp_[at(mode)] : factor;
   if (nonnegative && home.rows() == 0) home = FactorMatrix<T>(context_, factor.rows(), rank_);
   FactorMatrix<T> out = std::move(home);
   Small solution;
