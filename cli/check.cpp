@@ -100,9 +100,7 @@ std::function<void(Session&)> declare_check(CLI::App& command) {
   command.add_option("--fix", o->fix,
                      "write the tensor without duplicates, zeros and empty slices; NAME.mode-K.old keeps the old index "
                      "of each new one");
-  command.add_option("--most", o->most, "how many problems to list")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  command.add_option("--most", o->most, "how many problems to list")->check(a_whole_number())->capture_default_str();
   return [o](Session& session) { run(*o, session); };
 }
 

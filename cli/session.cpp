@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -127,6 +128,17 @@ CLI::Validator a_size() {
 
 }  // namespace
 
+CLI::Validator a_whole_number() {
+  return {[](const std::string& text) {
+            std::uint64_t number = 0;
+            const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+            return problem == std::errc() && end == text.data() + text.size()
+                       ? std::string()
+                       : fmt::format("found '{}', expected a whole number from 0 to 2^64 - 1", text);
+          },
+          ""};
+}
+
 void declare_common(CLI::App& command, CommonOptions& o, DeviceUse devices) {
   const std::string group = "Common options";
   command.add_option("--threads", o.threads, "threads (default: OMP_NUM_THREADS, else all cores)")
@@ -142,7 +154,7 @@ void declare_common(CLI::App& command, CommonOptions& o, DeviceUse devices) {
       ->check(a_size())
       ->group(group);
   command.add_option("--seed", o.seed, "seed of every random choice")
-      ->check(CLI::NonNegativeNumber)
+      ->check(a_whole_number())
       ->capture_default_str()
       ->group(group);
   command.add_flag("--deterministic", o.deterministic, "the same bytes for any number of threads")->group(group);

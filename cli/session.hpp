@@ -37,6 +37,9 @@ struct CommonOptions {
 /// Writes to standard error, whatever state it is in.
 void say(std::string_view text);
 
+/// For options that count something, and seeds: 0 to 2^64 - 1.
+[[nodiscard]] CLI::Validator a_whole_number();
+
 /// Adds the common options to a sub-command.
 void declare_common(CLI::App& command, CommonOptions& options, DeviceUse devices);
 

@@ -55,6 +55,9 @@ def usage():
         r = run(*args)
         why = is_sentence(r, code=2) or (r.out and f"found {r.out[:80]!r} on standard output")
         check(not why, f"polyad {' '.join(args)}", why)
+    for number in ("-1", "x", "1.5", "18446744073709551616"):
+        r = run("info", "x.tns", "--seed", number)
+        check(f"--seed: found '{number}', expected a whole number" in r.err, f"--seed {number}", r.err)
     equal(listing(), ["v.txt", "x.tns"], "mistakes of usage leave nothing behind")
 
 
