@@ -151,6 +151,9 @@ class BodyOf final : public TensorBody {
     if constexpr (requires {
                     { tensor.values } -> std::same_as<const ValueBuffer&>;
                   }) {
+      if constexpr (requires { tensor.value_divisor; }) {
+        if (tensor.value_divisor != 1) return nullptr;
+      }
       const std::size_t count = std::visit([](const auto& v) { return v.size(); }, tensor.values);
       return count == tensor.shape().nnz ? &tensor.values : nullptr;
     } else {

@@ -187,26 +187,57 @@ double TensorSample::nonzeros_per_block() const {
   return std::max(1.0, nnz() / std::max(1.0, distinct(all, 5)));
 }
 
-bool values_fit_float(const CooTensor& x, const Context& context) {
-  const auto* values = std::get_if<Buffer<double>>(&x.values);
-  if (values == nullptr) return true;
+namespace {
+
+/// Whether floats divided by `divisor` are the values. Stops at the first that is not.
+bool floats_give(const Buffer<double>& values, double divisor, const Context& context) {
   constexpr std::uint64_t block = 4096;
-  std::atomic<bool> fit{true};
-  cpu::for_each_chunk(context.thread_count(), (x.nnz() + block - 1) / block, [&](std::uint64_t c, int) {
-    if (!fit.load(std::memory_order_relaxed)) return;
+  constexpr double most = 1U << 24U;  // whole numbers up to it are floats
+  std::atomic<bool> all{true};
+  cpu::for_each_chunk(context.thread_count(), (values.size() + block - 1) / block, [&](std::uint64_t c, int) {
+    if (!all.load(std::memory_order_relaxed)) return;
     bool here = true;
-    const std::uint64_t end = std::min(x.nnz(), (c + 1) * block);
+    const std::uint64_t end = std::min<std::uint64_t>(values.size(), (c + 1) * block);
     for (std::uint64_t k = c * block; k < end; ++k) {
-      const double v = (*values)[k];
-      here &= static_cast<double>(static_cast<float>(v)) == v;
+      const double v = values[k];
+      const double code = divisor == 1 ? static_cast<double>(static_cast<float>(v)) : std::nearbyint(v * divisor);
+      here &= code / divisor == v && (divisor == 1 || std::abs(code) <= most);
     }
-    if (!here) fit.store(false, std::memory_order_relaxed);
+    if (!here) all.store(false, std::memory_order_relaxed);
   });
-  return fit;
+  return all;
+}
+
+}  // namespace
+
+std::optional<double> float_divisor(const CooTensor& x, const Context& context) {
+  const auto* values = std::get_if<Buffer<double>>(&x.values);
+  if (values == nullptr) return 1;
+  for (double divisor = 1; divisor <= 1e6; divisor *= 10)
+    if (floats_give(*values, divisor, context)) return divisor;
+  return std::nullopt;
+}
+
+double TensorSample::largest_slice_share(int mode) const {
+  if (x_.nnz() == 0) return 0;
+  const std::uint64_t step = x_.nnz() / 4096 + 1;
+  return std::visit(
+      [&](const auto& all) {
+        std::vector<std::uint64_t> seen;
+        for (std::uint64_t z = step / 2; z < x_.nnz(); z += step) seen.push_back(all[z]);
+        std::ranges::sort(seen);
+        std::size_t most = 0;
+        for (std::size_t i = 0, first = 0; i < seen.size(); ++i) {
+          if (seen[i] != seen[first]) first = i;
+          most = std::max(most, i - first + 1);
+        }
+        return seen.empty() ? 0.0 : static_cast<double>(most) / static_cast<double>(seen.size());
+      },
+      x_.indices[static_cast<std::size_t>(mode)]);
 }
 
 bool TensorSample::values_fit_float() const {
-  if (!values_fit_float_) values_fit_float_ = polyad::values_fit_float(x_, context_);
+  if (!values_fit_float_) values_fit_float_ = float_divisor(x_, context_).has_value();
   return *values_fit_float_;
 }
 

@@ -3,6 +3,7 @@
 /// exactly, each made when it is first asked for.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,8 +34,11 @@ class TensorSample {
   [[nodiscard]] double at_least(std::span<const int> modes) const;
   /// Fibres of a mode: distinct tuples of the others.
   [[nodiscard]] double fibres(int mode) const;
-  /// Whether every value is the same as a float: counts and ratings are.
+  /// Whether floats can stand for the values (float_divisor): counts, ratings and prices.
   [[nodiscard]] bool values_fit_float() const;
+  /// The share of the nonzeros that the largest slice of a mode has, from 4,096 of them: what one thread has to do at
+  /// least where rows of the output belong to one thread.
+  [[nodiscard]] double largest_slice_share(int mode) const;
   /// Nonzeros per non-empty block of side 32: how near to each other they are.
   [[nodiscard]] double nonzeros_per_block() const;
 
@@ -45,7 +49,15 @@ class TensorSample {
   mutable std::map<std::pair<std::uint32_t, int>, double> known_;  // by the bits of the modes and the shift
 };
 
-/// Whether every value of x is the same as a float. Stops at the first that is not.
-[[nodiscard]] bool values_fit_float(const CooTensor& x, const Context& context);
+/// What floats have to be divided by to be the values of x, to the last bit: 1 where the values are floats themselves, as
+/// counts and ratings are, and all those of a tensor in f32; else a power of ten, of which all values are multiples, as
+/// prices are of 1/100. Unset if none up to a million will do. A decimal of few digits is the quotient of two numbers
+/// that both types hold exactly, and division rounds as reading it did.
+[[nodiscard]] std::optional<double> float_divisor(const CooTensor& x, const Context& context);
+
+/// The float that stands for a value.
+[[nodiscard]] inline float float_code(double value, double divisor) {
+  return static_cast<float>(divisor == 1 ? value : std::nearbyint(value * divisor));
+}
 
 }  // namespace polyad

@@ -17,6 +17,13 @@ std::uint64_t last_cache_bytes() {
   return std::uint64_t{32} << 20U;
 }
 
+std::uint64_t second_cache_bytes() {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return static_cast<std::uint64_t>(bytes);
+#endif
+  return std::uint64_t{1} << 20U;
+}
+
 double stream_triad_gbs(const Context& context) {
   // Each array twice the cache: the three together are six times as large, so that no round finds anything of the one
   // before in it.

@@ -117,8 +117,8 @@ SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const
   const std::uint64_t width = index_bytes(x.dims, mode);
   for (const int m : nonzeros.mode_order())
     if (m != mode) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, x.nnz() + padding, context);
-  const bool floats = x.precision() == Precision::f32 || values_fit_float(x, context);
-  if (floats) {
+  if (const std::optional<double> divisor = float_divisor(x, context)) {
+    s.value_divisor = *divisor;
     s.values = Buffer<float>(context, x.nnz(), purpose, Paging::plain);
   } else {
     s.values = Buffer<double>(context, x.nnz(), purpose, Paging::plain);
@@ -135,6 +135,7 @@ void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
         if (const int m = nonzeros.mode_order()[l]; m != mode)
           to.indices[l] = typed<Index>(indices[static_cast<std::size_t>(m)]);
       to.values = to_values.data();
+      to.value_divisor = value_divisor;
       fill_arrays(source, to);
     };
     const std::uint64_t width = index_bytes(tensor_shape.dims, mode);
@@ -162,7 +163,7 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
         Index* out = to.indices[l];
         for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(l, z);
       }
-      for (std::uint64_t z = from_nonzero; z < end; ++z) to.values[z] = static_cast<Value>(nonzeros.value(z));
+      for (std::uint64_t z = from_nonzero; z < end; ++z) to.values[z] = to.stored(static_cast<double>(nonzeros.value(z)));
       found[c] = rows_of(nonzeros, from_nonzero, end);
     });
   });
@@ -221,7 +222,7 @@ const FormatClass copies_format = {
                                  ? static_cast<double>(x.dims[static_cast<std::size_t>(mode)])
                                  : 2 * rows;
       return {nnz * static_cast<double>(x.order() - 1) * index / 4 + indices,
-              SortedCopy::predicted_bytes(x, mode, rows, values_fit_float(x, context)),
+              SortedCopy::predicted_bytes(x, mode, rows, float_divisor(x, context).has_value()),
               "index/4*nnz*(N-1) + min(2*S, I)",
               {}};
     },

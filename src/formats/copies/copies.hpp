@@ -26,7 +26,8 @@ struct SortedCopy {
   TensorShape tensor_shape;
   int mode = 0;                       ///< the output mode
   std::vector<NarrowBuffer> indices;  ///< [order][nnz + padding], all of one type; that of the output mode is empty
-  ValueBuffer values;                 ///< [nnz]; floats also in a tensor of f64 if all of them are the same as floats
+  ValueBuffer values;                 ///< [nnz]; floats also in a tensor of f64 where they can stand for the values,
+  double value_divisor = 1;           ///< divided by this (float_divisor)
   IndexBuffer rows;                   ///< the output indices that occur, ascending; empty if begin has all indices
   Offsets begin;                      ///< [rows + 1] the first nonzero of each, or [dim + 1] of every index
 
@@ -39,7 +40,7 @@ struct SortedCopy {
 
   /// Bytes of an index: of the narrowest type that holds those of all modes but one.
   [[nodiscard]] static std::uint64_t index_bytes(const std::vector<std::uint64_t>& dims, int mode);
-  /// Bytes of a copy with so many output rows. \param float_values of values_fit_float()
+  /// Bytes of a copy with so many output rows. \param float_values whether floats can stand for the values
   [[nodiscard]] static double predicted_bytes(const CooTensor& x, int mode, double rows, bool float_values);
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
@@ -58,7 +59,8 @@ struct SortedCopy {
       block.values = same->data() + first;
     } else {
       const float* floats = typed<float>(values) + first;
-      std::copy_n(floats, count, block.value_room());
+      Value* out = block.value_room();
+      for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / value_divisor);
     }
     for (int m = 0; m < tensor_shape.order(); ++m) {
       if (m == mode) continue;

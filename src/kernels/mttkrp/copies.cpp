@@ -2,6 +2,8 @@
 /// \file MTTKRP on a copy sorted by the output mode.
 #include "formats/copies/copies.hpp"
 
+#include <span>
+
 #include "kernels/mttkrp/row_loop.hpp"
 
 namespace polyad {
@@ -15,30 +17,12 @@ constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
 template <class T>
 RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   RowLoop<T> l;
-  std::array<int, max_order> modes = {};
-  for (int m = 0; m < r.order(); ++m)
-    if (m != copy.mode) modes[static_cast<std::size_t>(l.inputs++)] = m;
-  const auto factor = [&](int m) -> const FactorMatrix<T>& { return r.factors[static_cast<std::size_t>(m)]; };
-  std::stable_sort(modes.begin(), modes.begin() + l.inputs,
-                   [&](int a, int b) { return factor(a).rows() > factor(b).rows(); });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(l.inputs); ++i) {
-    l.factors[i] = factor(modes[i]).data();
-    if (factor(modes[i]).bytes() >= out_of_reach) ++l.prefetched;
-    std::visit(
-        [&]<class Index>(const Buffer<Index>& indices) {
-          l.indices[i] = indices.data();
-          l.short_indices = sizeof(Index) == 2;
-        },
-        copy.indices[static_cast<std::size_t>(modes[i])]);
-  }
-  if (const auto* same = std::get_if<Buffer<T>>(&copy.values)) {
-    l.values = same->data();
-  } else {
-    l.float_values = typed<float>(copy.values);
-  }
+  const InputModes input(copy.tensor_shape.dims, copy.mode);
+  set_inputs(l, r, copy, input);
+  for (const int m : std::span(input.modes).first(static_cast<std::size_t>(input.count)))
+    if (r.factors[static_cast<std::size_t>(m)].bytes() >= out_of_reach) ++l.prefetched;
   if (bytes_in(copy.rows) > 0) l.rows = typed<std::uint32_t>(copy.rows);
   l.begin = &copy.begin;
-  l.stride = r.stride();
   l.past_cache = r.out.bytes() >= past_cache_bytes && r.stride() * sizeof(T) % 64 == 0 &&
                  reinterpret_cast<std::uintptr_t>(r.out.data()) % 64 == 0;
   return l;

@@ -10,23 +10,16 @@
 #include "formats/copies/copies.hpp"
 #include "kernels/mttkrp/output.hpp"
 #include "kernels/mttkrp/request.hpp"
+#include "kernels/mttkrp/row_inputs.hpp"
 
 namespace polyad {
 
 /// Everything the loop needs for the rows of one chunk.
 template <class T>
-struct RowLoop {
-  int inputs = 0;                                   // factors to multiply
-  std::array<const T*, max_order> factors = {};     // [inputs][rows][stride], the largest first
-  std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding]
-  bool short_indices = false;                       // of 16 bits, else 32
-  int prefetched = 0;                               // so many of the first factors are worth prefetching
-  const T* values = nullptr;                        // [nnz], or null:
-  const float* float_values = nullptr;              // [nnz]
-  const std::uint32_t* rows = nullptr;              // output indices that occur, or null: all of them
-  const Offsets* begin = nullptr;                   // their first nonzeros
-  std::uint64_t stride = 0;                         // of factors and output
-  bool past_cache = false;                          // rows are whole cache lines that nobody reads soon
+struct RowLoop : RowInputs<T> {
+  const std::uint32_t* rows = nullptr;  // output indices that occur, or null: all of them
+  const Offsets* begin = nullptr;       // their first nonzeros
+  bool past_cache = false;              // rows are whole cache lines that nobody reads soon
 
   // The chunk: rows first_row .. end_row of `rows`, nonzeros begin_nonzero .. end_nonzero.
   std::uint64_t first_row = 0;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "formats/tiles/tiles.hpp"
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "backends/cpu/threads.hpp"
+#include "formats/copies/row_sort.hpp"
+
+namespace polyad {
+
+namespace {
+
+constexpr std::string_view purpose = "a copy of the tensor in tiles";
+
+/// Nonzeros as the sort by rows wants them: the index of the output mode is a place, those of the input modes are
+/// offsets in the tile.
+template <class Index, class Value>
+class PlacedNonzeros {
+ public:
+  using value_type = Value;
+
+  PlacedNonzeros(const CooTensor& x, const Tiling& tiling)
+      : values_(typed<Value>(x.values)),
+        output_(static_cast<std::size_t>(tiling.mode)),
+        tiles_(tiling.tiles),
+        band_bits_(static_cast<unsigned>(tiling.band_bits)),
+        in_band_(tiling.band_rows() - 1) {
+    std::uint64_t weight = 1;
+    for (std::size_t m = x.dims.size(); m-- > 0;) {
+      Mode& mode = modes_[m];
+      mode.indices = typed<Index>(x.indices[m]);
+      if (m == output_ || tiling.counts[m] == 1) continue;
+      auto granules = std::make_shared<std::vector<Granule>>((x.dims[m] + Tiling::granule - 1) / Tiling::granule);
+      for (std::uint64_t g = 0; g < granules->size(); ++g) {
+        const std::uint64_t tile = g * Tiling::granule / tiling.lengths[m];
+        (*granules)[g] = {tile * weight, tile * tiling.lengths[m]};
+      }
+      mode.granules = *granules;
+      granules_.push_back(std::move(granules));
+      weight *= tiling.counts[m];
+      cut_[cut_count_++] = m;
+    }
+  }
+
+  /// Of nonzeros begin .. begin + count: one mode after the other.
+  template <class To>
+  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, To* to) const {
+    const Index* indices = modes_[level].indices + begin;
+    if (level != output_) {
+      const Granule* granules = modes_[level].granules.data();
+      if (granules == nullptr) {
+        std::copy_n(indices, count, to);
+      } else {
+        for (std::size_t j = 0; j < count; ++j)
+          to[j] = static_cast<To>(indices[j] - granules[indices[j] / Tiling::granule].first_row);
+      }
+      return;
+    }
+    const unsigned bits = band_bits_;
+    for (std::size_t j = 0; j < count; ++j) to[j] = static_cast<To>((indices[j] >> bits) * tiles_);
+    for (std::size_t c = 0; c < cut_count_; ++c) {
+      const Granule* granules = modes_[cut_[c]].granules.data();
+      const Index* of_cut = modes_[cut_[c]].indices + begin;
+      for (std::size_t j = 0; j < count; ++j) to[j] += static_cast<To>(granules[of_cut[j] / Tiling::granule].tile);
+    }
+    for (std::size_t j = 0; j < count; ++j) to[j] = static_cast<To>((to[j] << bits) + (indices[j] & in_band_));
+  }
+  [[nodiscard]] Value value(std::uint64_t z) const { return values_[z]; }
+
+ private:
+  struct Granule {
+    std::uint64_t tile = 0;  // times the tiles of the modes behind
+    std::uint64_t first_row = 0;
+  };
+  struct Mode {
+    const Index* indices = nullptr;
+    std::span<const Granule> granules;  // of a mode that is cut
+  };
+
+  const Value* values_;
+  std::vector<std::shared_ptr<std::vector<Granule>>> granules_;  // copies of this object share them
+  std::array<Mode, max_order> modes_ = {};
+  std::array<std::size_t, max_order> cut_ = {};  // modes that are cut
+  std::size_t cut_count_ = 0;
+  std::size_t output_;
+  std::uint64_t tiles_;
+  unsigned band_bits_;
+  std::uint64_t in_band_;
+};
+
+/// Calls f(place, its first nonzero, the first one of the next place) for the places of a part.
+template <class F>
+void for_places(const std::vector<RowsOfPart>& parts, std::size_t part, std::uint64_t nnz, const F& f) {
+  std::uint64_t end = nnz;  // of the part
+  for (std::size_t next = part + 1; next < parts.size(); ++next)
+    if (!parts[next].begin.empty()) {
+      end = parts[next].begin[0];
+      break;
+    }
+  const RowsOfPart& p = parts[part];
+  for (std::size_t i = 0; i < p.rows.size(); ++i)
+    f(p.rows[i], p.begin[i], i + 1 < p.rows.size() ? p.begin[i + 1] : end);
+}
+
+template <class Count>
+void set_counts(Tiles& t, const std::vector<RowsOfPart>& parts, const Context& context) {
+  Buffer<Count> counts(context, t.tiling.places(), purpose, Paging::plain);
+  cpu::for_each_chunk(context.thread_count(), parts.size(), [&](std::uint64_t part, int) {
+    for_places(parts, part, t.tensor_shape.nnz, [&](std::uint64_t place, std::uint64_t begin, std::uint64_t end) {
+      counts[place] = static_cast<Count>(end - begin);
+    });
+  });
+  t.counts = std::move(counts);
+}
+
+/// Where the nonzeros of each tile of each band begin: with those of its first place, or of the next tile that has any.
+void set_begins(Tiles& t, const std::vector<RowsOfPart>& parts, const Context& context) {
+  t.begin = Buffer<std::uint64_t>(context, t.tiling.bands * t.tiling.tiles + 1, purpose);
+  std::uint64_t next = 0;
+  for (const RowsOfPart& p : parts)
+    for (std::size_t i = 0; i < p.rows.size(); ++i)
+      for (const std::uint64_t at = p.rows[i] >> static_cast<unsigned>(t.tiling.band_bits); next <= at; ++next)
+        t.begin[next] = p.begin[i];
+  for (; next < t.begin.size(); ++next) t.begin[next] = t.tensor_shape.nnz;
+}
+
+}  // namespace
+
+bool Tiles::fill(const CooTensor& x, const Context& context) {
+  std::vector<RowsOfPart> parts;
+  const auto sort = [&]<class Index, class Value, class Stored>(Buffer<Stored> stored) {
+    NarrowArrays<std::uint16_t, Stored> to;
+    indices.resize(x.dims.size());
+    for (std::size_t m = 0; m < x.dims.size(); ++m) {
+      if (static_cast<int>(m) == tiling.mode) continue;
+      indices[m] = Buffer<std::uint16_t>(context, x.nnz() + padding, purpose, Paging::plain);
+      to.indices[m] = typed<std::uint16_t>(indices[m]);
+    }
+    to.values = stored.data();
+    to.value_divisor = value_divisor;
+    const PlacedNonzeros<Index, Value> nonzeros(x, tiling);
+    parts = RowSort(nonzeros, x.nnz(), static_cast<std::size_t>(tiling.mode), tiling.places(), x.dims.size(), to, context)
+                .run();
+    values = std::move(stored);
+  };
+  context.report({"sorting", 0, x.nnz(), "nonzeros"});
+  const std::optional<double> divisor = float_divisor(x, context);
+  value_divisor = divisor.value_or(1);
+  with_types(tensor_shape, [&]<class Index, class Value>() {
+    if (!divisor) {
+      if constexpr (std::is_same_v<Value, double>)
+        return sort.template operator()<Index, Value>(Buffer<double>(context, x.nnz(), purpose, Paging::plain));
+    }
+    sort.template operator()<Index, Value>(Buffer<float>(context, x.nnz(), purpose, Paging::plain));
+  });
+  context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
+  if (parts.empty()) return false;
+  std::vector<std::uint64_t> longest(parts.size(), 0);
+  cpu::for_each_chunk(context.thread_count(), parts.size(), [&](std::uint64_t part, int) {
+    for_places(parts, part, x.nnz(), [&](std::uint64_t, std::uint64_t from, std::uint64_t to) {
+      longest[part] = std::max(longest[part], to - from);
+    });
+  });
+  const std::uint64_t most = *std::ranges::max_element(longest);
+  if (most > std::numeric_limits<std::uint32_t>::max()) return false;
+  if (most <= std::numeric_limits<std::uint8_t>::max()) {
+    set_counts<std::uint8_t>(*this, parts, context);
+  } else if (most <= std::numeric_limits<std::uint16_t>::max()) {
+    set_counts<std::uint16_t>(*this, parts, context);
+  } else {
+    set_counts<std::uint32_t>(*this, parts, context);
+  }
+  set_begins(*this, parts, context);
+  return true;
+}
+
+Tiles Tiles::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
+  const TensorSample sample(x, context);
+  Tiles t;
+  t.tensor_shape = shape_of(x);
+  t.tiling = Tiling::choose(sample, options.mode.value_or(0), options);
+  if (t.tiling.tiles > 1 && t.fill(x, context)) return t;
+  t = {};
+  t.tensor_shape = shape_of(x);
+  t.tiling.mode = options.mode.value_or(0);
+  t.plain = SortedCopy::build(x, options, context);
+  return t;
+}
+
+std::uint64_t Tiles::bytes() const {
+  if (plain) return plain->bytes();
+  std::uint64_t sum = bytes_in(values) + bytes_in(counts) + begin.bytes();
+  for (const SortedCopy::NarrowBuffer& b : indices) sum += bytes_in(b);
+  return sum;
+}
+
+double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, bool float_values) {
+  const auto nnz = static_cast<double>(x.nnz());
+  if (tiling.tiles == 1) {
+    const double rows = std::min(nnz, static_cast<double>(x.dims[static_cast<std::size_t>(tiling.mode)]));
+    return SortedCopy::predicted_bytes(x, tiling.mode, rows, float_values);
+  }
+  const auto places = static_cast<double>(tiling.places());
+  // The longest run is taken for eight times as long as the mean one.
+  const double count = nnz / places <= 32 ? 1 : nnz / places <= 8192 ? 2 : 4;
+  return nnz * (float_values ? sizeof(float) : sizeof(double)) +
+         static_cast<double>(x.order() - 1) * (nnz + static_cast<double>(padding)) * 2 + places * count +
+         8 * static_cast<double>(tiling.bands * tiling.tiles + 1);
+}
+
+namespace {
+
+/// Nanoseconds of one thread for the MTTKRP of a mode.
+double tiles_ns(const EstimateRequest& q, const Tiling& t) {
+  const int n = t.mode;
+  if (t.tiles == 1) return sorted_copy_ns(q, n, std::min(q.sample.nnz(), q.sample.dim(n)));
+  const double tile = static_cast<double>(t.input_rows()) * q.row_bytes();
+  const double row = 0.2 + static_cast<double>(q.sample.order() - 1) * q.cost.reading_among(tile, q.lines());
+  const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
+  const double walk = t.rows_of_walk(q.sample.tensor().dims) * q.row_bytes() * q.threads;
+  const double balance = std::max(1.0, q.sample.largest_slice_share(n) * q.threads);
+  return balance * (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + q.cost.streaming(walk) + stored_output_ns(q, n));
+}
+
+}  // namespace
+
+extern const FormatClass tiles_format;
+const FormatClass tiles_format = {
+    {{"tiles", "a copy per mode that goes tile by tile through the rows it reads"},
+     "polyad's own; cache blocking of sparse matrices is Im and Yelick's (ICCS 2001)",
+     true,
+     "factors that the second-level cache does not hold, rows of many nonzeros: all that is read stays in it"},
+    [](const CooTensor& x, const FormatOptions& options, const Context& context) {
+      return erased(tiles_format, options, Tiles::build(x, options, context));
+    },
+    [](const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
+       const Context& context) -> StoragePrediction {
+      const TensorSample sample(x, context);
+      const Tiling t = Tiling::choose(sample, options.mode.value_or(0), options);
+      const double bytes = Tiles::predicted_bytes(x, t, sample.values_fit_float());
+      return {(bytes - sample.nnz() * (sample.values_fit_float() ? sizeof(float) : sizeof(double))) / 4, bytes,
+              "nnz*(N-1)/2 + count/4*tiles*I (an estimate)", {}};
+    },
+    [](const EstimateRequest& q) {
+      SweepEstimate e;
+      FormatOptions options;
+      options.rank = q.rank;
+      std::uint64_t most_tiles = 1;
+      for (int n = 0; n < q.sample.order(); ++n) {
+        const Tiling t = Tiling::choose(q.sample, n, options);
+        e.bytes += Tiles::predicted_bytes(q.sample.tensor(), t, q.sample.values_fit_float());
+        e.ns += tiles_ns(q, t);
+        most_tiles = std::max(most_tiles, t.tiles);
+      }
+      // Nothing to cut: copies by another name.
+      if (most_tiles == 1) e.ns *= 1.01;
+      e.build_ns = 18 * q.sample.nnz() * q.sample.order();
+      e.build_bytes = bytes_from_sorted(q, e.bytes);
+      e.deterministic = true;
+      e.why = most_tiles == 1 ? "nothing to cut into tiles: the same as copies"
+                              : "one narrow copy per mode, in tiles whose rows stay in the second-level cache";
+      return e;
+    }};
+
+}  // namespace polyad

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/// \file Copies whose nonzeros go tile by tile through the rows that they read, so that these stay in the second-level
+/// cache. README.md beside it has the layout.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "core/format.hpp"
+#include "formats/copies/copies.hpp"
+#include "formats/tiles/tiling.hpp"
+
+namespace polyad {
+
+/// A copy of the tensor for one output mode: bands of output rows, in a band tiles of input rows, in a tile the nonzeros
+/// of each row side by side.
+struct Tiles {
+  /// Elements behind the last one that loops may look at, ahead of what they do.
+  static constexpr std::size_t padding = SortedCopy::padding;
+
+  using Counts = std::variant<Buffer<std::uint8_t>, Buffer<std::uint16_t>, Buffer<std::uint32_t>>;
+
+  TensorShape tensor_shape;
+  Tiling tiling;
+  std::vector<SortedCopy::NarrowBuffer> indices;  ///< [order][nnz + padding] 16 bits, from the first row of the tile on
+  ValueBuffer values;                             ///< [nnz], as in a SortedCopy
+  double value_divisor = 1;
+  Counts counts;                    ///< [band][tile][row of the band] nonzeros, in the narrowest type
+  Buffer<std::uint64_t> begin;      ///< [bands * tiles + 1] the first nonzero
+  std::optional<SortedCopy> plain;  ///< instead of all that, where nothing is to be cut
+
+  [[nodiscard]] static Tiles build(const CooTensor& x, const FormatOptions& options, const Context& context);
+  /// Bytes of a copy. \param float_values whether floats can stand for the values
+  [[nodiscard]] static double predicted_bytes(const CooTensor& x, const Tiling& tiling, bool float_values);
+
+  [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
+  [[nodiscard]] std::uint64_t bytes() const;
+
+  template <class Index, class Value>
+  void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const;
+
+ private:
+  /// Sorts nonzeros into the arrays. False if there are too many places for the sort.
+  bool fill(const CooTensor& x, const Context& context);
+};
+
+template <class Index, class Value>
+void Tiles::decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
+  if (plain) return plain->decode(first, count, block);
+  block.index_stride = 1;
+  if (const auto* same = std::get_if<Buffer<Value>>(&values)) {
+    block.values = same->data() + first;
+  } else {
+    const float* floats = typed<float>(values) + first;
+    Value* out = block.value_room();
+    for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / value_divisor);
+  }
+  std::vector<Index*> rooms;
+  for (int m = 0; m < tensor_shape.order(); ++m) rooms.push_back(block.index_room(m));
+  const auto output = static_cast<std::size_t>(tiling.mode);
+  for (std::uint64_t z = first, end = first + count; z < end;) {
+    const auto at = static_cast<std::uint64_t>(std::upper_bound(begin.begin(), begin.end(), z) - begin.begin()) - 1;
+    const std::uint64_t block_end = std::min(end, begin[at + 1]);
+    for (std::size_t m = 0; m < rooms.size(); ++m) {
+      if (m == output) continue;
+      const std::uint16_t* offsets = typed<std::uint16_t>(indices[m]);
+      const std::uint64_t row = tiling.first_row(at % tiling.tiles, m);
+      for (std::uint64_t k = z; k < block_end; ++k) rooms[m][k - first] = static_cast<Index>(row + offsets[k]);
+    }
+    std::visit(
+        [&](const auto& lengths) {
+          std::uint64_t row = at << static_cast<unsigned>(tiling.band_bits);
+          std::uint64_t row_end = begin[at] + lengths[row];
+          const std::uint64_t band_first = at / tiling.tiles * tiling.band_rows();
+          const std::uint64_t first_place = row;
+          for (std::uint64_t k = z; k < block_end; ++k) {
+            while (k >= row_end) row_end += lengths[++row];
+            rooms[output][k - first] = static_cast<Index>(band_first + (row - first_place));
+          }
+        },
+        counts);
+    z = block_end;
+  }
+}
+
+}  // namespace polyad

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/// \file What a loop over narrow nonzeros sorted by the output mode reads (formats/copies, formats/tiles).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <variant>
+
+#include "core/format.hpp"
+#include "formats/copies/copies.hpp"
+#include "kernels/mttkrp/request.hpp"
+
+namespace polyad {
+
+/// Factors, indices and values.
+template <class T>
+struct RowInputs {
+  int inputs = 0;                                   // factors to multiply
+  std::array<const T*, max_order> factors = {};     // [inputs][rows][stride], the largest first
+  std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding]
+  bool short_indices = false;                       // of 16 bits, else 32
+  int prefetched = 0;                               // so many of the first factors are worth prefetching
+  const T* values = nullptr;                        // [nnz], or null:
+  const float* float_values = nullptr;              // [nnz], multiples of the scale
+  T scale = 1;
+  std::uint64_t stride = 0;  // of factors and output
+};
+
+/// The input modes of an output mode, the longest factor first.
+struct InputModes {
+  std::array<int, max_order> modes = {};
+  int count = 0;
+
+  InputModes(const std::vector<std::uint64_t>& dims, int output) {
+    for (int m = 0; m < static_cast<int>(dims.size()); ++m)
+      if (m != output) modes[static_cast<std::size_t>(count++)] = m;
+    std::stable_sort(modes.begin(), modes.begin() + count, [&](int a, int b) {
+      return dims[static_cast<std::size_t>(a)] > dims[static_cast<std::size_t>(b)];
+    });
+  }
+};
+
+/// Fills in all but what is prefetched. Nonzeros has indices, values and value_divisor, as a SortedCopy.
+template <class T, class Nonzeros>
+void set_inputs(RowInputs<T>& l, const MttkrpRequest<T>& r, const Nonzeros& nonzeros, const InputModes& input) {
+  l.inputs = input.count;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(input.count); ++i) {
+    const auto m = static_cast<std::size_t>(input.modes[i]);
+    l.factors[i] = r.factors[m].data();
+    std::visit(
+        [&]<class Index>(const Buffer<Index>& indices) {
+          l.indices[i] = indices.data();
+          l.short_indices = sizeof(Index) == 2;
+        },
+        nonzeros.indices[m]);
+  }
+  if (const auto* same = std::get_if<Buffer<T>>(&nonzeros.values)) {
+    l.values = same->data();
+  } else {
+    l.float_values = typed<float>(nonzeros.values);
+    l.scale = static_cast<T>(1 / nonzeros.value_divisor);
+  }
+  l.stride = r.stride();
+}
+
+}  // namespace polyad

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/// \file Sums of nonzeros that have one row of the output in common and lie side by side: the inner loop of `copies` and
+/// `tiles`. Compiled once per instruction set (Highway's way), so it has no ordinary include guard.
+#if defined(POLYAD_ROW_PASS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYAD_ROW_PASS_INL
+#undef POLYAD_ROW_PASS_INL
+#else
+#define POLYAD_ROW_PASS_INL
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/mttkrp/row_inputs.hpp"
+#include "kernels/mttkrp/rows-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyad::HWY_NAMESPACE {
+
+/// Rows are requested this many nonzeros ahead. 8 and 16 made no difference (rand, rank 16; nell2, rank 64).
+constexpr std::uint64_t nonzeros_ahead = 16;
+static_assert(nonzeros_ahead + 4 <= SortedCopy::padding);
+
+/// Sums of nonzeros that lie side by side, for C columns. Inputs: number of factors when it is 2 or 3, else 0. Whole: a
+/// row is these C columns and nothing else, so that addresses need no multiplication. Ahead: rows are requested before
+/// they are used. Everything is in locals: a vector store may alias anything, so members would be read again after
+/// each.
+template <class T, int C, class Index, class Value, int Inputs, bool Whole, bool Ahead>
+struct RowPass {
+  using Row = Cols<T, C>;
+  static constexpr int most = Inputs > 0 ? Inputs : max_order;
+  /// Sums of a long row: one would wait for itself at every nonzero. As many as leave registers for the rest.
+  static constexpr int sums = Row::vectors == 1 ? 4 : Row::vectors == 2 ? 2 : 1;
+
+  const T* factors[most];      // [inputs], at the first column
+  const Index* indices[most];  // [inputs]
+  const Value* values;
+  std::uint64_t row_stride;
+  T scale;
+  int input_count;
+  int prefetched;
+
+  HWY_INLINE RowPass(const RowInputs<T>& l, std::uint64_t column)
+      : row_stride(l.stride), scale(l.scale), input_count(l.inputs), prefetched(l.prefetched) {
+    if constexpr (std::is_same_v<Value, T>) {
+      values = l.values;
+    } else {
+      values = l.float_values;
+    }
+    for (int m = 0; m < inputs(); ++m) {
+      factors[m] = l.factors[static_cast<std::size_t>(m)] + column;
+      indices[m] = static_cast<const Index*>(l.indices[static_cast<std::size_t>(m)]);
+    }
+  }
+
+  HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : input_count; }
+  HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
+  HWY_INLINE const T* row(int m, std::uint64_t z) const {
+    return factors[m] + static_cast<std::uint64_t>(indices[m][z]) * stride();
+  }
+  HWY_INLINE void add(std::uint64_t z, Row& sum) const {
+    if (Ahead)
+      for (int m = 0; m < prefetched; ++m) prefetch_row<T, C>(row(m, z + nonzeros_ahead));
+    Row product = Row::all(static_cast<T>(values[z]));
+    for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));
+    sum.add_product(product, row(inputs() - 1, z));
+  }
+  HWY_INLINE Row sum_of(std::uint64_t z, std::uint64_t end) const {
+    Row sum = Row::zero();
+    if (sums > 1 && end - z >= 2 * sums) {
+      Row other[sums];
+      for (int i = 1; i < sums; ++i) other[i] = sum;
+      for (; z + sums <= end; z += sums) {
+        add(z, sum);
+        for (int i = 1; i < sums; ++i) add(z + static_cast<std::uint64_t>(i), other[i]);
+      }
+      for (int i = 1; i < sums; ++i) sum.add(other[i]);
+    }
+    for (; z < end; ++z) add(z, sum);
+    scaled(sum);
+    return sum;
+  }
+  /// The same, one after the other.
+  HWY_INLINE Row short_sum_of(std::uint64_t z, std::uint64_t end) const {
+    Row sum = Row::zero();
+    for (; z < end; ++z) add(z, sum);
+    scaled(sum);
+    return sum;
+  }
+  /// Floats that stand for doubles are multiples of the scale.
+  HWY_INLINE void scaled(Row& sum) const {
+    if constexpr (!std::is_same_v<Value, T>) sum.times(Row::all(scale));
+  }
+};
+
+}  // namespace polyad::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
