@@ -224,7 +224,10 @@ double TensorSample::largest_slice_share(int mode) const {
   return std::visit(
       [&](const auto& all) {
         std::vector<std::uint64_t> seen;
-        for (std::uint64_t z = step / 2; z < x_.nnz(); z += step) seen.push_back(all[z]);
+        for (std::uint64_t first = 0; first < x_.nnz(); first += step) {
+          const std::uint64_t z = first + (first * 0x9E3779B97F4A7C15U >> 32U) % step;  // not at equal distances
+          if (z < x_.nnz()) seen.push_back(all[z]);
+        }
         std::ranges::sort(seen);
         std::size_t most = 0;
         for (std::size_t i = 0, first = 0; i < seen.size(); ++i) {

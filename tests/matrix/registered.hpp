@@ -21,10 +21,11 @@ inline bool wanted(std::string_view format) {
   return only == nullptr || fmt::format(",{},", only).find(fmt::format(",{},", format)) != std::string::npos;
 }
 
-/// The tensor in a format; nothing when the format says why it cannot hold it.
+/// The tensor in a format, tiles small enough that there are several; nothing when the format says why it cannot hold
+/// it.
 inline std::optional<Tensor> built(const CooTensor& x, std::string_view format, const Context& context) {
   try {
-    return build(x, format, {}, context);
+    return build(x, format, {.tile_bytes = 2048}, context);
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::limit) << format << ": " << e.what();
     return std::nullopt;

@@ -2,6 +2,7 @@
 #include "formats/tiles/tiles.hpp"
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <span>
@@ -143,8 +144,9 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
     to.values = stored.data();
     to.value_divisor = value_divisor;
     const PlacedNonzeros<Index, Value> nonzeros(x, tiling);
-    parts = RowSort(nonzeros, x.nnz(), static_cast<std::size_t>(tiling.mode), tiling.places(), x.dims.size(), to, context)
-                .run();
+    parts =
+        RowSort(nonzeros, x.nnz(), static_cast<std::size_t>(tiling.mode), tiling.places(), x.dims.size(), to, context)
+            .run();
     values = std::move(stored);
   };
   context.report({"sorting", 0, x.nnz(), "nonzeros"});
@@ -219,11 +221,19 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int n = t.mode;
   if (t.tiles == 1) return sorted_copy_ns(q, n, std::min(q.sample.nnz(), q.sample.dim(n)));
   const double tile = static_cast<double>(t.input_rows()) * q.row_bytes();
-  const double row = 0.2 + static_cast<double>(q.sample.order() - 1) * q.cost.reading_among(tile, q.lines());
+  // Nonzeros of a row come in the order of the modes, so that those of a fibre of the last one share their other rows,
+  // as far as they are in one tile.
+  const int last = n == q.sample.order() - 1 ? n - 1 : q.sample.order() - 1;
+  const double in_fibre = q.sample.nnz() / std::max(1.0, q.sample.fibres(last)) /
+                          std::sqrt(static_cast<double>(t.counts[static_cast<std::size_t>(last)]));
+  double row = 0;
+  for (int m = 0; m < q.sample.order(); ++m)
+    if (m != n) row += q.cost.reading_among(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
   const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
   const double walk = t.rows_of_walk(q.sample.tensor().dims) * q.row_bytes() * q.threads;
   const double balance = std::max(1.0, q.sample.largest_slice_share(n) * q.threads);
-  return balance * (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + q.cost.streaming(walk) + stored_output_ns(q, n));
+  return balance *
+         (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + q.cost.streaming(walk) + stored_output_ns(q, n));
 }
 
 }  // namespace
@@ -242,8 +252,10 @@ const FormatClass tiles_format = {
       const TensorSample sample(x, context);
       const Tiling t = Tiling::choose(sample, options.mode.value_or(0), options);
       const double bytes = Tiles::predicted_bytes(x, t, sample.values_fit_float());
-      return {(bytes - sample.nnz() * (sample.values_fit_float() ? sizeof(float) : sizeof(double))) / 4, bytes,
-              "nnz*(N-1)/2 + count/4*tiles*I (an estimate)", {}};
+      return {(bytes - sample.nnz() * (sample.values_fit_float() ? sizeof(float) : sizeof(double))) / 4,
+              bytes,
+              "nnz*(N-1)/2 + count/4*tiles*I (an estimate)",
+              {}};
     },
     [](const EstimateRequest& q) {
       SweepEstimate e;

@@ -15,8 +15,8 @@
 
 namespace polyad {
 
-/// A copy of the tensor for one output mode: bands of output rows, in a band tiles of input rows, in a tile the nonzeros
-/// of each row side by side.
+/// A copy of the tensor for one output mode: bands of output rows, in a band tiles of input rows, in a tile the
+/// nonzeros of each row side by side.
 struct Tiles {
   /// Elements behind the last one that loops may look at, ahead of what they do.
   static constexpr std::size_t padding = SortedCopy::padding;

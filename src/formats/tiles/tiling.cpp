@@ -10,8 +10,8 @@ namespace polyad {
 
 namespace {
 
-/// The part of a second-level cache of 2 MB that is best filled with input rows: 10 million nonzeros anywhere, f32, rank
-/// 16, take 68 ms uncut, 36 to 39 with tiles of 1.5 MB, 31 to 35 with 1.2, 36 to 42 with 0.9 (two cores of Emerald
+/// The part of a second-level cache of 2 MB that is best filled with input rows: 10 million nonzeros anywhere, f32,
+/// rank 16, take 68 ms uncut, 36 to 39 with tiles of 1.5 MB, 31 to 35 with 1.2, 36 to 42 with 0.9 (two cores of Emerald
 /// Rapids). The rest is for the output and for what streams through.
 constexpr double share_of_cache = 0.6;
 /// Where one slice has more of the nonzeros, threads would wait for the one that its row belongs to.
@@ -55,7 +55,8 @@ Tiling Tiling::choose(const TensorSample& sample, int mode, const FormatOptions&
     t.counts[longest] = more;
     t.lengths[longest] = length;
   }
-  if (t.tiles > 1 && (*std::ranges::max_element(t.lengths) > most_rows || sample.largest_slice_share(mode) > largest_share)) {
+  if (t.tiles > 1 &&
+      (*std::ranges::max_element(t.lengths) > most_rows || sample.largest_slice_share(mode) > largest_share)) {
     t.lengths = x.dims;
     t.lengths[output] = 0;
     t.counts.assign(x.dims.size(), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file Sums of nonzeros that have one row of the output in common and lie side by side: the inner loop of `copies` and
-/// `tiles`. Compiled once per instruction set (Highway's way), so it has no ordinary include guard.
+/// \file Sums of nonzeros that have one row of the output in common and lie side by side: the inner loop of `copies`
+/// and `tiles`. Compiled once per instruction set (Highway's way), so it has no ordinary include guard.
 #if defined(POLYAD_ROW_PASS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYAD_ROW_PASS_INL
 #undef POLYAD_ROW_PASS_INL

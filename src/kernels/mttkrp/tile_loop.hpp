@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// \file The loop over a tile of a band (formats/tiles): nonzeros of a row are summed in registers and added to it once.
+/// \file The loop over a tile of a band (formats/tiles): nonzeros of a row are summed in registers and added to it
+/// once.
 #pragma once
 
 #include <cstdint>

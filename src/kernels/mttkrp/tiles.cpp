@@ -23,7 +23,8 @@ std::vector<std::uint64_t> cut_into_groups(const Tiles& t, const ChunkGroups& pa
 }
 
 /// As many groups for each thread as cost little: every one reads the rows of all tiles anew. One where that is a
-/// quarter of the nonzeros' bytes (10 million nonzeros anywhere: 31 to 33 ms with one, 33 to 36 with two, 41 with four).
+/// quarter of the nonzeros' bytes (10 million nonzeros anywhere: 31 to 33 ms with one, 33 to 36 with two, 41 with
+/// four).
 template <class T>
 std::uint64_t groups_per_thread(const MttkrpRequest<T>& r, const Tiles& t) {
   const double walk = t.tiling.rows_of_walk(t.tensor_shape.dims) * static_cast<double>(r.stride() * sizeof(T));
@@ -61,8 +62,7 @@ void add_all_tiles(const MttkrpRequest<T>& r, const Tiles& t) {
     l.lengths = lengths.data();
     for (std::uint64_t tile = 0; tile < t.tiling.tiles; ++tile) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(input.count); ++i)
-        l.factors[i] =
-            all.factors[i] + t.tiling.first_row(tile, static_cast<std::size_t>(input.modes[i])) * r.stride();
+        l.factors[i] = all.factors[i] + t.tiling.first_row(tile, static_cast<std::size_t>(input.modes[i])) * r.stride();
       for (std::uint64_t band = first_band; band < end_band; ++band) {
         const std::uint64_t block = band * t.tiling.tiles + tile;
         if (t.begin[block] == t.begin[block + 1]) continue;

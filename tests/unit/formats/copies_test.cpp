@@ -52,7 +52,7 @@ TEST(Copies, ValuesAreFloatsOnlyWhereNothingIsLost) {
   for (std::uint64_t k = 0; k < x.nnz(); ++k) values[k] = static_cast<double>(k % 1000) / 4;
   const SortedCopy narrow = SortedCopy::build(x, {.mode = 2}, {});
   EXPECT_EQ(narrow.values.index(), ValueBuffer(Buffer<float>()).index());
-  values[x.nnz() - 1] = 0.1;
+  values[x.nnz() - 1] = 1.0 / 3;
   const SortedCopy wide = SortedCopy::build(x, {.mode = 2}, {});
   EXPECT_EQ(wide.values.index(), ValueBuffer(Buffer<double>()).index());
   EXPECT_EQ(wide.bytes() - narrow.bytes(), 4 * x.nnz());
