@@ -38,6 +38,7 @@ RowsOfPart rows_of(const Nonzeros& nonzeros, std::uint64_t begin, std::uint64_t 
 
 SortedCopy::NarrowBuffer buffer_of(std::uint64_t bytes, std::size_t count, const Context& context) {
   if (bytes == 2) return Buffer<std::uint16_t>(context, count, purpose, Paging::plain);
+  if (bytes == 3) return Buffer<Index24>(context, count, purpose, Paging::plain);
   if (bytes == 4) return Buffer<std::uint32_t>(context, count, purpose, Paging::plain);
   return Buffer<std::uint64_t>(context, count, purpose, Paging::plain);
 }
@@ -89,7 +90,10 @@ std::uint64_t SortedCopy::index_bytes(const std::vector<std::uint64_t>& dims, in
   std::uint64_t longest = 0;
   for (std::size_t m = 0; m < dims.size(); ++m)
     if (static_cast<int>(m) != mode) longest = std::max(longest, dims[m]);
-  return longest <= std::uint64_t{1} << 16U ? 2 : longest <= std::uint64_t{1} << 32U ? 4 : 8;
+  return longest <= std::uint64_t{1} << 16U   ? 2
+         : longest <= Index24::count          ? 3
+         : longest <= std::uint64_t{1} << 32U ? 4
+                                              : 8;
 }
 
 double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, bool float_values) {
@@ -140,6 +144,7 @@ void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
     };
     const std::uint64_t width = index_bytes(tensor_shape.dims, mode);
     if (width == 2) return with_indices(std::uint16_t{});
+    if (width == 3) return with_indices(Index24{});
     if (width == 4) return with_indices(std::uint32_t{});
     with_indices(std::uint64_t{});
   };
@@ -163,7 +168,8 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
         Index* out = to.indices[l];
         for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(l, z);
       }
-      for (std::uint64_t z = from_nonzero; z < end; ++z) to.values[z] = to.stored(static_cast<double>(nonzeros.value(z)));
+      for (std::uint64_t z = from_nonzero; z < end; ++z)
+        to.values[z] = to.stored(static_cast<double>(nonzeros.value(z)));
       found[c] = rows_of(nonzeros, from_nonzero, end);
     });
   });
@@ -205,7 +211,7 @@ SortedCopy SortedCopy::build(const CooTensor& x, const FormatOptions& options, c
 
 extern const FormatClass copies_format;
 const FormatClass copies_format = {
-    {{"copies", "a copy per mode, sorted by it, with 16-bit indices where they fit"},
+    {{"copies", "a copy per mode, sorted by it, with indices of 2 or 3 bytes where they fit"},
      "polyad's own; sorted copies per mode are as old as SPLATT (Smith et al., IPDPS 2015)",
      true,
      "nonzeros anywhere, modes of up to 65,536 indices: sums stay in registers, little is read beside the rows"},

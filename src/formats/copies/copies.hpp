@@ -10,6 +10,7 @@
 
 #include "core/format.hpp"
 #include "core/sorted_nonzeros.hpp"
+#include "formats/copies/index24.hpp"
 #include "formats/offsets.hpp"
 
 namespace polyad {
@@ -21,7 +22,8 @@ struct SortedCopy {
   /// Elements behind the last one that loops may look at, ahead of what they do.
   static constexpr std::size_t padding = 64;
 
-  using NarrowBuffer = std::variant<Buffer<std::uint16_t>, Buffer<std::uint32_t>, Buffer<std::uint64_t>>;
+  using NarrowBuffer =
+      std::variant<Buffer<std::uint16_t>, Buffer<Index24>, Buffer<std::uint32_t>, Buffer<std::uint64_t>>;
 
   TensorShape tensor_shape;
   int mode = 0;                       ///< the output mode

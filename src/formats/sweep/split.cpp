@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "formats/tiles/tiles.hpp"
 #include "polyad/error.hpp"
 
 namespace polyad {
@@ -91,8 +92,10 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   const double root = q.sample.dim(split.fibres[0]);
   const double outputs = cost.streaming((root + 4 * (rows - root)) * row_bytes);
   // Every thread scatters to a table of its own.
+  FormatOptions options;
+  options.rank = q.rank;
   const double leaves = split.leaf_copy
-                            ? sorted_copy_ns(q, split.leaves[0], std::min(nnz, table))
+                            ? tiles_ns(q, Tiling::choose(q.sample, split.leaves[0], options))
                             : nnz * (0.3 + scattering * cost.adding_among(q.threads * table * row_bytes, lines)) +
                                   fibres * (rows_of_fibre + 1.5) + cost.streaming(4 * table * row_bytes);
   return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + other_modes + leaves + tables + outputs;

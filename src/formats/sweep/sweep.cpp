@@ -243,7 +243,12 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
         return arrange.template operator()<std::uint64_t>(nonzeros);
     }
   });
-  if (leaf_copy) s.leaf_copy = SortedCopy::sorted(sorted, s.split.leaves[0], x, context);
+  if (!leaf_copy) return s;
+  FormatOptions leaf_options = options;
+  leaf_options.mode = s.split.leaves[0];
+  s.leaf_copy = Tiling::choose(TensorSample(x, context), s.split.leaves[0], options).tiles > 1
+                    ? Tiles::build(x, leaf_options, context)
+                    : Tiles::uncut(SortedCopy::sorted(sorted, s.split.leaves[0], x, context));
   return s;
 }
 
@@ -256,7 +261,7 @@ double stored_fibres(const CooTensor& x, const ModeSplit& split) {
   return std::min(nnz, split.fibre_count + nnz / static_cast<double>(Sweep::longest_fibre) + chunks);
 }
 
-StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split) {
+StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split, const FormatOptions& options) {
   const CooTensor& x = sample.tensor();
   const std::uint64_t rows = leaf_rows(x, split.leaves);
   const auto nnz = static_cast<double>(x.nnz());
@@ -278,7 +283,7 @@ StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split)
     p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 +
                std::min(2 * most, static_cast<double>(rows));
     p.formula = "leaf/4*nnz + |H|*index/4*(F + nnz) + min(2*S, I) (an estimate)";
-    p.bytes += SortedCopy::predicted_bytes(x, mode, most, sample.values_fit_float());
+    p.bytes += Tiles::predicted_bytes(x, Tiling::choose(sample, mode, options), sample.values_fit_float());
   }
   return p;
 }
@@ -287,7 +292,7 @@ template <bool leaf_copy>
 StoragePrediction predict_sweep(const CooTensor& x, const TensorStatistics&, const FormatOptions& options,
                                 const Context& context) {
   const TensorSample sample(x, context);
-  return storage_of(sample, choose_split(sample, options.rank, leaf_copy));
+  return storage_of(sample, choose_split(sample, options.rank, leaf_copy), options);
 }
 
 /// "modes 3+4"
@@ -307,7 +312,9 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   // 64-bit indices are for the generic kernels.
   e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, {.overhead = 4});
   e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
-  e.bytes = storage_of(q.sample, split).bytes;
+  FormatOptions options;
+  options.rank = q.rank;
+  e.bytes = storage_of(q.sample, split, options).bytes;
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool with_next = gathers_with_next(x, split);
   const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());

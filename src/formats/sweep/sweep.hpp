@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/format.hpp"
-#include "formats/copies/copies.hpp"
 #include "formats/sweep/split.hpp"
+#include "formats/tiles/tiles.hpp"
 
 namespace polyad {
 
@@ -43,18 +43,18 @@ struct Sweep {
 
   TensorShape tensor_shape;
   ModeSplit split;
-  std::uint64_t serial = 0;             ///< different for every one that was built in this process
-  std::uint64_t leaf_rows = 0;          ///< rows of a table indexed by leaves
-  NarrowBuffer leaves;                  ///< [nnz + padding]
-  ValueBuffer values;                   ///< [nnz]
-  std::vector<NarrowBuffer> ids;        ///< [mode of split.fibres][fibres + padding], all of one type
-  Buffer<Lengths> lengths;              ///< [chunks]
-  Buffer<std::uint64_t> begin;          ///< [chunks + 1] the first nonzero of each
-  Buffer<std::uint64_t> first;          ///< [chunks + 1] the first fibre of each
-  Buffer<std::uint8_t> occupied;        ///< [leaf_rows] of merged leaves: 1 where there is a nonzero; else empty
-  Buffer<Roots> roots;                  ///< [chunks]
-  std::vector<std::uint64_t> cut;       ///< chunks that have a piece of one root, ascending
-  std::optional<SortedCopy> leaf_copy;  ///< of sweep-two: the nonzeros once more, sorted by the leaf mode
+  std::uint64_t serial = 0;        ///< different for every one that was built in this process
+  std::uint64_t leaf_rows = 0;     ///< rows of a table indexed by leaves
+  NarrowBuffer leaves;             ///< [nnz + padding]
+  ValueBuffer values;              ///< [nnz]
+  std::vector<NarrowBuffer> ids;   ///< [mode of split.fibres][fibres + padding], all of one type
+  Buffer<Lengths> lengths;         ///< [chunks]
+  Buffer<std::uint64_t> begin;     ///< [chunks + 1] the first nonzero of each
+  Buffer<std::uint64_t> first;     ///< [chunks + 1] the first fibre of each
+  Buffer<std::uint8_t> occupied;   ///< [leaf_rows] of merged leaves: 1 where there is a nonzero; else empty
+  Buffer<Roots> roots;             ///< [chunks]
+  std::vector<std::uint64_t> cut;  ///< chunks that have a piece of one root, ascending
+  std::optional<Tiles> leaf_copy;  ///< of sweep-two: the nonzeros once more, for the leaf mode
 
   /// \param leaf_copy one leaf mode, with a copy of its own
   [[nodiscard]] static Sweep build(const CooTensor& x, const FormatOptions& options, bool leaf_copy,

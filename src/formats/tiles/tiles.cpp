@@ -186,10 +186,14 @@ Tiles Tiles::build(const CooTensor& x, const FormatOptions& options, const Conte
   t.tensor_shape = shape_of(x);
   t.tiling = Tiling::choose(sample, options.mode.value_or(0), options);
   if (t.tiling.tiles > 1 && t.fill(x, context)) return t;
-  t = {};
-  t.tensor_shape = shape_of(x);
-  t.tiling.mode = options.mode.value_or(0);
-  t.plain = SortedCopy::build(x, options, context);
+  return uncut(SortedCopy::build(x, options, context));
+}
+
+Tiles Tiles::uncut(SortedCopy copy) {
+  Tiles t;
+  t.tensor_shape = copy.tensor_shape;
+  t.tiling.mode = copy.mode;
+  t.plain = std::move(copy);
   return t;
 }
 
@@ -214,9 +218,6 @@ double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, bool flo
          8 * static_cast<double>(tiling.bands * tiling.tiles + 1);
 }
 
-namespace {
-
-/// Nanoseconds of one thread for the MTTKRP of a mode.
 double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int n = t.mode;
   if (t.tiles == 1) return sorted_copy_ns(q, n, std::min(q.sample.nnz(), q.sample.dim(n)));
@@ -235,8 +236,6 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   return balance *
          (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + q.cost.streaming(walk) + stored_output_ns(q, n));
 }
-
-}  // namespace
 
 extern const FormatClass tiles_format;
 const FormatClass tiles_format = {

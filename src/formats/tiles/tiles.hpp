@@ -33,6 +33,8 @@ struct Tiles {
   std::optional<SortedCopy> plain;  ///< instead of all that, where nothing is to be cut
 
   [[nodiscard]] static Tiles build(const CooTensor& x, const FormatOptions& options, const Context& context);
+  /// A copy that is not cut.
+  [[nodiscard]] static Tiles uncut(SortedCopy copy);
   /// Bytes of a copy. \param float_values whether floats can stand for the values
   [[nodiscard]] static double predicted_bytes(const CooTensor& x, const Tiling& tiling, bool float_values);
 
@@ -85,5 +87,8 @@ void Tiles::decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, V
     z = block_end;
   }
 }
+
+/// Nanoseconds of one thread for the MTTKRP of a mode.
+[[nodiscard]] double tiles_ns(const EstimateRequest& q, const Tiling& tiling);
 
 }  // namespace polyad

@@ -133,7 +133,7 @@ const MttkrpKernel mttkrp_copies_rows = {
       const auto* copy = get_if<SortedCopy>(q.tensor);
       if (copy == nullptr) return cannot("it works on copies");
       if (copy->mode != q.mode) return cannot("the tensor was built for another mode");
-      if (!sums_rows(*copy)) return cannot("it reads 16- and 32-bit indices");
+      if (!sums_rows(*copy)) return cannot("it reads indices of up to 32 bits");
       return can(0.5 * row_cost(q), "sorted by the output mode: every row is stored once");
     },
     run_rows<float>,

@@ -19,7 +19,7 @@ struct RowInputs {
   int inputs = 0;                                   // factors to multiply
   std::array<const T*, max_order> factors = {};     // [inputs][rows][stride], the largest first
   std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding]
-  bool short_indices = false;                       // of 16 bits, else 32
+  std::size_t index_bytes = 0;                      // 2, 3 or 4
   int prefetched = 0;                               // so many of the first factors are worth prefetching
   const T* values = nullptr;                        // [nnz], or null:
   const float* float_values = nullptr;              // [nnz], multiples of the scale
@@ -51,7 +51,7 @@ void set_inputs(RowInputs<T>& l, const MttkrpRequest<T>& r, const Nonzeros& nonz
     std::visit(
         [&]<class Index>(const Buffer<Index>& indices) {
           l.indices[i] = indices.data();
-          l.short_indices = sizeof(Index) == 2;
+          l.index_bytes = sizeof(Index);
         },
         nonzeros.indices[m]);
   }

@@ -70,7 +70,9 @@ struct RowPasses {
   }
   template <int C, class Value>
   HWY_INLINE void with_value(std::uint64_t column) const {
-    l.short_indices ? with_types<C, std::uint16_t, Value>(column) : with_types<C, std::uint32_t, Value>(column);
+    if (l.index_bytes == 2) return with_types<C, std::uint16_t, Value>(column);
+    if (l.index_bytes == 3) return with_types<C, Index24, Value>(column);
+    with_types<C, std::uint32_t, Value>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {

@@ -43,7 +43,7 @@ void sum_rows(const MttkrpRequest<double>& r, const SortedCopy& copy);
 
 /// Whether sum_rows can: 64-bit indices are for the generic kernels.
 [[nodiscard]] inline bool sums_rows(const SortedCopy& copy) {
-  return copy.rows.index() == 0 && copy.indices[copy.mode == 0 ? 1 : 0].index() < 2;
+  return copy.rows.index() == 0 && copy.indices[copy.mode == 0 ? 1 : 0].index() < 3;
 }
 
 }  // namespace polyad

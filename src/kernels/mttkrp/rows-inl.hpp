@@ -102,6 +102,11 @@ HWY_INLINE void prefetch_row(const T* p) {
   for (int c = 0; c < C; c += per_line) __builtin_prefetch(p + c);
 }
 template <class T, int C>
+HWY_INLINE void prefetch_row_into_second_cache(const T* p) {
+  constexpr int per_line = 64 / static_cast<int>(sizeof(T));
+  for (int c = 0; c < C; c += per_line) __builtin_prefetch(p + c, 0, 2);
+}
+template <class T, int C>
 HWY_INLINE void prefetch_row_to_write(const T* p) {
   constexpr int per_line = 64 / static_cast<int>(sizeof(T));
   for (int c = 0; c < C; c += per_line) __builtin_prefetch(p + c, 1);

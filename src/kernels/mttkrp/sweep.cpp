@@ -9,7 +9,7 @@
 #include "kernels/mttkrp/fibre_loop.hpp"
 #include "kernels/mttkrp/nonzero_loop.hpp"
 #include "kernels/mttkrp/owner.hpp"
-#include "kernels/mttkrp/row_loop.hpp"
+#include "kernels/mttkrp/tile_loop.hpp"
 
 namespace polyad {
 
@@ -311,7 +311,7 @@ class SweepRun {
   }
 
   void to_leaves(int position) {
-    if (s_.leaf_copy) return sum_rows(r_, *s_.leaf_copy);
+    if (s_.leaf_copy) return sum_tiles(r_, *s_.leaf_copy);
     const int threads = team();
     if (!merged()) {
       if (!SharedOutput<T>::affordable(r_, threads, r_.nnz())) return add_by_owner(r_);

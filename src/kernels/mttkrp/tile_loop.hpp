@@ -24,4 +24,8 @@ struct TileLoop : RowInputs<T> {
 void add_tile(const TileLoop<float>& loop);
 void add_tile(const TileLoop<double>& loop);
 
+/// The MTTKRP of the mode that tiles are for. The same bits for any number of threads.
+void sum_tiles(const MttkrpRequest<float>& r, const Tiles& tiles);
+void sum_tiles(const MttkrpRequest<double>& r, const Tiles& tiles);
+
 }  // namespace polyad

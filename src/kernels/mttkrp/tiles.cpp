@@ -83,12 +83,17 @@ void add_all_tiles(const MttkrpRequest<T>& r, const Tiles& t) {
 
 template <class T>
 void run_tiles(const MttkrpRequest<T>& r) {
-  const Tiles& t = *get_if<Tiles>(r.tensor);
-  if (t.plain) return sum_rows(r, *t.plain);
-  add_all_tiles(r, t);
+  sum_tiles(r, *get_if<Tiles>(r.tensor));
 }
 
 }  // namespace
+
+void sum_tiles(const MttkrpRequest<float>& r, const Tiles& tiles) {
+  tiles.plain ? sum_rows(r, *tiles.plain) : add_all_tiles(r, tiles);
+}
+void sum_tiles(const MttkrpRequest<double>& r, const Tiles& tiles) {
+  tiles.plain ? sum_rows(r, *tiles.plain) : add_all_tiles(r, tiles);
+}
 
 extern const MttkrpKernel mttkrp_tiles_bands;
 const MttkrpKernel mttkrp_tiles_bands = {
@@ -100,7 +105,7 @@ const MttkrpKernel mttkrp_tiles_bands = {
       const auto* t = get_if<Tiles>(q.tensor);
       if (t == nullptr) return cannot("it works on tiles");
       if (t->tiling.mode != q.mode) return cannot("the tensor was built for another mode");
-      if (t->plain && !sums_rows(*t->plain)) return cannot("it reads 16- and 32-bit indices");
+      if (t->plain && !sums_rows(*t->plain)) return cannot("it reads indices of up to 32 bits");
       return can(0.5 * row_cost(q), t->plain ? "nothing is cut: every row is stored once"
                                              : "a tile's rows are read from the second-level cache");
     },

@@ -66,13 +66,14 @@ TEST(Copies, ValuesAreFloatsOnlyWhereNothingIsLost) {
 TEST(Copies, IndicesAreAsNarrowAsTheOtherModesAllow) {
   const std::vector<std::uint64_t> dims = {65536, 65537, 10};
   EXPECT_EQ(SortedCopy::index_bytes(dims, 1), 2U);
-  EXPECT_EQ(SortedCopy::index_bytes(dims, 0), 4U);
+  EXPECT_EQ(SortedCopy::index_bytes(dims, 0), 3U);
+  EXPECT_EQ(SortedCopy::index_bytes({10, (1U << 24U) + 1}, 0), 4U);
   EXPECT_EQ(SortedCopy::index_bytes({std::uint64_t{1} << 33U, 10}, 1), 8U);
   EXPECT_EQ(SortedCopy::index_bytes({std::uint64_t{1} << 33U, 10}, 0), 2U);
   const CooTensor x = cases::make({"", dims, 5000, nullptr, true}, Precision::f32);
   for (const int mode : {0, 1, 2}) {
     const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, {});
-    EXPECT_EQ(copy.indices[mode == 2 ? 0 : 2].index(), mode == 1 ? 0U : 1U);
+    EXPECT_EQ(copy.indices[mode == 2 ? 0 : 2].index(), mode == 1 ? 0U : 1U);  // 16 and 24 bits
     const auto rows = static_cast<double>(copy.begin.groups());
     EXPECT_EQ(static_cast<double>(copy.bytes()), SortedCopy::predicted_bytes(x, mode, rows, true));
   }
@@ -115,6 +116,7 @@ TEST(Copies, AreTheStableSortByTheirMode) {
       {"a row that has most nonzeros", {{900000, 40000, 30}, 200000, 90, 0}},
       {"the ends of long modes", {{900000, 800000, 30}, 200000, 0, 3}},
       {"far more rows than nonzeros", {{std::uint64_t{1} << 40U, 4000, 30}, 50000, 0, 0}},
+      {"indices of four bytes", {{4000, 20000000, 30}, 50000, 0, 0}},
       {"four inputs", {{100, 20, 3000, 40, 10}, 100000, 0, 0}},
       {"a matrix", {{300, 200}, 70000, 0, 0}},
       {"one nonzero", {{300, 200, 100}, 1, 0, 0}},
@@ -176,8 +178,9 @@ TEST(Copies, RowsOverSeveralChunksAndChunksWithoutRowsBetween) {
   expect_same_as_coo(whole_numbers({3, 400, 500}, 60000), 16);         // rows of 20,000 nonzeros
   expect_same_as_coo(whole_numbers({1, 300, 200000}, 40000), 8);       // one row; most rows empty
   expect_same_as_coo(whole_numbers({20, 17000, 30, 40}, 40000), 32);   // three factors
-  expect_same_as_coo(whole_numbers({70000, 30, 9, 8, 7}, 40000), 20);  // four, and 32-bit indices
+  expect_same_as_coo(whole_numbers({70000, 30, 9, 8, 7}, 40000), 20);  // four, and 24-bit indices
   expect_same_as_coo(whole_numbers({50, 60}, 2000), 16);
+  expect_same_as_coo(whole_numbers({17000000, 40, 50}, 20000), 4);  // 32-bit ones
 }
 
 TEST(Copies, OutputsLargerThanTheCaches) {

@@ -117,11 +117,11 @@ TEST(Sweep, TwoHasACopySortedByItsLeafMode) {
   const auto* sweep = get_if<Sweep>(tensor.body(0));
   ASSERT_TRUE(sweep->leaf_copy);
   ASSERT_EQ(sweep->split.leaves.size(), 1U);
-  EXPECT_EQ(sweep->leaf_copy->mode, sweep->split.leaves[0]);
+  EXPECT_EQ(sweep->leaf_copy->tiling.mode, sweep->split.leaves[0]);
   EXPECT_EQ(sweep->leaf_copy->shape().nnz, x.nnz());
   EXPECT_FALSE(get_if<Sweep>(build(x, "sweep").body(0))->leaf_copy);
   for (const int leaf : {0, 3})
-    EXPECT_EQ(get_if<Sweep>(build(x, "sweep-two", {.leaf_modes = {leaf}}).body(0))->leaf_copy->mode, leaf);
+    EXPECT_EQ(get_if<Sweep>(build(x, "sweep-two", {.leaf_modes = {leaf}}).body(0))->leaf_copy->tiling.mode, leaf);
   EXPECT_THROW((void)build(x, "sweep-two", {.leaf_modes = {1, 2}}), Error);
 }
 
