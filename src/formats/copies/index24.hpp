@@ -3,7 +3,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace polyad {
 
@@ -25,5 +28,19 @@ class Index24 {
   std::array<std::uint8_t, 3> bytes_;
 };
 static_assert(sizeof(Index24) == 3);
+
+/// Element z of an array of indices.
+template <class Index>
+[[nodiscard]] inline std::uint64_t index_at(const Index* array, std::uint64_t z) {
+  return array[z];
+}
+/// Three bytes out of four: one load in place of two or three, on which loops over nonzeros spend a third of their
+/// time. The array has an element behind the last one that is asked for.
+[[nodiscard]] inline std::uint64_t index_at(const Index24* array, std::uint64_t z) {
+  if constexpr (std::endian::native != std::endian::little) return array[z];
+  std::uint32_t four = 0;
+  std::memcpy(&four, reinterpret_cast<const std::byte*>(array) + 3 * z, sizeof four);
+  return four & (Index24::count - 1);
+}
 
 }  // namespace polyad

@@ -61,9 +61,7 @@ struct RowPass {
 
   HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : input_count; }
   HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
-  HWY_INLINE const T* row(int m, std::uint64_t z) const {
-    return factors[m] + static_cast<std::uint64_t>(indices[m][z]) * stride();
-  }
+  HWY_INLINE const T* row(int m, std::uint64_t z) const { return factors[m] + index_at(indices[m], z) * stride(); }
   HWY_INLINE void add(std::uint64_t z, Row& sum) const {
     if (Ahead)
       for (int m = 0; m < prefetched; ++m) {
