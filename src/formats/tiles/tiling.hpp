@@ -23,9 +23,10 @@ struct Tiling {
   static constexpr std::uint64_t granule = 64;
   /// Rows of a tile that an offset of 16 bits tells apart.
   static constexpr std::uint64_t most_rows = std::uint64_t{1} << 16U;
-  /// Nonzeros that a row of the output has in a tile, on average, at least: 10 million nonzeros anywhere (f64, rank 16)
-  /// take 130 ms uncut, 84 with 3.6 to 5.5 of them and 100 with 2.3.
-  static constexpr double fewest_in_row = 4;
+  /// Nonzeros that a row of the output has in a tile, on average, at least. 10 million nonzeros anywhere, f64, rank 16,
+  /// take 130 ms uncut, 84 to 87 with 3.6 to 6.5 of them and 100 with 2.3; with 6.5 the counts of three copies in f32
+  /// leave them within 1.5 times the coordinates.
+  static constexpr double fewest_in_row = 6.5;
 
   /// For factors of options.rank columns and options.tile_bytes.
   [[nodiscard]] static Tiling choose(const TensorSample& sample, int mode, const FormatOptions& options);
