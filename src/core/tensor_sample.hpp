@@ -49,10 +49,10 @@ class TensorSample {
   mutable std::map<std::pair<std::uint32_t, int>, double> known_;  // by the bits of the modes and the shift
 };
 
-/// What floats have to be divided by to be the values of x, to the last bit: 1 where the values are floats themselves, as
-/// counts and ratings are, and all those of a tensor in f32; else a power of ten, of which all values are multiples, as
-/// prices are of 1/100. Unset if none up to a million will do. A decimal of few digits is the quotient of two numbers
-/// that both types hold exactly, and division rounds as reading it did.
+/// What floats have to be divided by to be the values of x, to the last bit: 1 where the values are floats themselves,
+/// as counts and ratings are, and all those of a tensor in f32; else a power of ten, of which all values are multiples,
+/// as prices are of 1/100. Unset if none up to a million will do. A decimal of few digits is the quotient of two
+/// numbers that both types hold exactly, and division rounds as reading it did.
 [[nodiscard]] std::optional<double> float_divisor(const CooTensor& x, const Context& context);
 
 /// The float that stands for a value.

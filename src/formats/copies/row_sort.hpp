@@ -99,7 +99,8 @@ class RowSort {
 
   /// Indices of a level, by the source itself if it can do several at once.
   template <class To>
-  static void copy_indices(const Nonzeros& nonzeros, std::size_t level, std::uint64_t begin, std::size_t count, To* to) {
+  static void copy_indices(const Nonzeros& nonzeros, std::size_t level, std::uint64_t begin, std::size_t count,
+                           To* to) {
     if constexpr (requires { nonzeros.copy_indices(level, begin, count, to); }) {
       nonzeros.copy_indices(level, begin, count, to);
     } else {
