@@ -41,6 +41,7 @@ struct FormatEstimate {
   bool has_kernel = true;            ///< false: only generic kernels work on it, and its bytes are those of coordinates
   bool deterministic = false;        ///< kernels of its own give the same bits for any number of threads
   bool fits = true;                  ///< into what is left of the context's memory, with the factors
+  bool repeats = false;              ///< it would be built as another format is: not worth trying beside it
   std::string why;                   ///< what the time is made of
   std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
 
@@ -61,12 +62,13 @@ struct FormatEstimate {
 /// How large a format may be when the planner chooses, as a multiple of coordinates with 32-bit indices.
 inline constexpr double usual_size = 1.5;
 
-/// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else the
-/// fastest by estimate (run_seconds); either way one that has kernels of its own, fits the memory, is no larger than
-/// `most_size` times the coordinates (a few percent more: estimates) and, if the context is deterministic, promises the
-/// same bits. coo where nothing does. With devices: what tune_format found for them, else the first of hb-csf, b-csf,
-/// f-coo and coo that fits the host and stays on the devices, else the first that fits the host (most_size counts when
-/// it is below the usual). For a deterministic context the choice depends on neither the threads nor the cache.
+/// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else, of
+/// those whose run_seconds are estimated within a tenth of the fastest, the one with the shortest sweep; either way one
+/// that has kernels of its own, fits the memory, is no larger than `most_size` times the coordinates (a few percent
+/// more: estimates) and, if the context is deterministic, promises the same bits. coo where nothing does. With devices:
+/// what tune_format found for them, else the first of hb-csf, b-csf, f-coo and coo that fits the host and stays on the
+/// devices, else the first that fits the host (most_size counts when it is below the usual). For a deterministic
+/// context the choice depends on neither the threads nor the cache.
 [[nodiscard]] Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                    double most_size = usual_size);
 

@@ -77,6 +77,7 @@ struct SweepEstimate {
   double bytes = 0;  ///< of its arrays for all modes
   double kept = 0;   ///< bytes that its kernels keep between calls beside outputs
   bool deterministic = false;        ///< its kernels give the same bits for any number of threads in every mode
+  bool repeats = false;              ///< it would be built as another format of the list: not worth trying beside it
   std::string why;                   ///< what the time is made of
   std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
 };

@@ -94,6 +94,7 @@ class Estimator {
                      .has_kernel = format.estimate != nullptr,
                      .deterministic = e.deterministic,
                      .fits = true,
+                     .repeats = e.repeats,
                      .why = e.why,
                      .leaf_modes = e.leaf_modes};
     if (context_.deterministic && !e.deterministic) {
@@ -233,7 +234,7 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   std::string passed_over;
   for (const FormatClass* format : format_classes()) {
     FormatEstimate f = estimator.of(*format);
-    if (!f.has_kernel || !is_small(f) || (context.deterministic && !f.deterministic)) continue;
+    if (!f.has_kernel || f.repeats || !is_small(f) || (context.deterministic && !f.deterministic)) continue;
     if (f.fits) {
       good.push_back(std::move(f));
     } else if (passed_over.empty()) {
@@ -246,11 +247,14 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   // which longer runs gain from.
   const auto close = std::ranges::find_if(
       good, [&](const FormatEstimate& f) { return f.run_seconds() > 1.1 * good[0].run_seconds(); });
-  std::rotate(good.begin(), std::ranges::min_element(good.begin(), close, {}, &FormatEstimate::seconds), close);
+  const auto shortest = std::ranges::min_element(good.begin(), close, {}, &FormatEstimate::seconds);
+  std::rotate(good.begin(), shortest, std::next(shortest));
   std::string why = good[0].why;
-  if (good.size() > 1)
-    why += fmt::format("; a run with {} takes {:.1f} times as long", good[1].format,
-                       good[1].run_seconds() / good[0].run_seconds());
+  if (good.size() > 1) {
+    const double times = good[1].run_seconds() / good[0].run_seconds();
+    why += times < 1.05 ? fmt::format("; a run with {} takes about as long", good[1].format)
+                        : fmt::format("; a run with {} takes {:.1f} times as long", good[1].format, times);
+  }
   return {good[0].format, why + passed_over, good[0].leaf_modes};
 }
 

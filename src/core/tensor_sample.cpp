@@ -193,6 +193,7 @@ namespace {
 bool floats_give(const Buffer<double>& values, double divisor, const Context& context) {
   constexpr std::uint64_t block = 4096;
   constexpr double most = 1U << 24U;  // whole numbers up to it are floats
+  constexpr double least = std::numeric_limits<float>::min();
   std::atomic<bool> all{true};
   cpu::for_each_chunk(context.thread_count(), (values.size() + block - 1) / block, [&](std::uint64_t c, int) {
     if (!all.load(std::memory_order_relaxed)) return;
@@ -200,8 +201,9 @@ bool floats_give(const Buffer<double>& values, double divisor, const Context& co
     const std::uint64_t end = std::min<std::uint64_t>(values.size(), (c + 1) * block);
     for (std::uint64_t k = c * block; k < end; ++k) {
       const double v = values[k];
-      const double code = divisor == 1 ? static_cast<double>(static_cast<float>(v)) : std::nearbyint(v * divisor);
-      here &= code / divisor == v && (divisor == 1 || std::abs(code) <= most);
+      const auto code = static_cast<double>(float_code(v, divisor));
+      // Kernels may take subnormal numbers for zeros.
+      here &= code / divisor == v && (divisor == 1 ? v == 0 || std::abs(v) >= least : std::abs(v * divisor) <= most);
     }
     if (!here) all.store(false, std::memory_order_relaxed);
   });
@@ -218,7 +220,7 @@ std::optional<double> float_divisor(const CooTensor& x, const Context& context) 
   return std::nullopt;
 }
 
-double TensorSample::largest_slice_share(int mode) const {
+double TensorSample::largest_share(int mode, int shift) const {
   if (x_.nnz() == 0) return 0;
   const std::uint64_t step = x_.nnz() / 4096 + 1;
   return std::visit(
@@ -226,7 +228,7 @@ double TensorSample::largest_slice_share(int mode) const {
         std::vector<std::uint64_t> seen;
         for (std::uint64_t first = 0; first < x_.nnz(); first += step) {
           const std::uint64_t z = first + (first * 0x9E3779B97F4A7C15U >> 32U) % step;  // not at equal distances
-          if (z < x_.nnz()) seen.push_back(all[z]);
+          if (z < x_.nnz()) seen.push_back(std::uint64_t{all[z]} >> static_cast<unsigned>(shift));
         }
         std::ranges::sort(seen);
         std::size_t most = 0;

@@ -3,7 +3,6 @@
 /// exactly, each made when it is first asked for.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,9 +35,9 @@ class TensorSample {
   [[nodiscard]] double fibres(int mode) const;
   /// Whether floats can stand for the values (float_divisor): counts, ratings and prices.
   [[nodiscard]] bool values_fit_float() const;
-  /// The share of the nonzeros that the largest slice of a mode has, from 4,096 of them: what one thread has to do at
-  /// least where rows of the output belong to one thread.
-  [[nodiscard]] double largest_slice_share(int mode) const;
+  /// The share of the nonzeros that the largest group of 2^shift neighbouring slices of a mode has, from 4,096 of them:
+  /// what one thread has to do at least where the rows of such a group belong to one.
+  [[nodiscard]] double largest_share(int mode, int shift = 0) const;
   /// Nonzeros per non-empty block of side 32: how near to each other they are.
   [[nodiscard]] double nonzeros_per_block() const;
 
@@ -49,7 +48,7 @@ class TensorSample {
   mutable std::map<std::pair<std::uint32_t, int>, double> known_;  // by the bits of the modes and the shift
 };
 
-/// What floats have to be divided by to be the values of x, to the last bit: 1 where the values are floats themselves,
+/// What floats have to be divided by to be the values of x, to the last bit: 1 where the values are normal floats,
 /// as counts and ratings are, and all those of a tensor in f32; else a power of ten, of which all values are multiples,
 /// as prices are of 1/100. Unset if none up to a million will do. A decimal of few digits is the quotient of two
 /// numbers that both types hold exactly, and division rounds as reading it did.
@@ -57,7 +56,8 @@ class TensorSample {
 
 /// The float that stands for a value.
 [[nodiscard]] inline float float_code(double value, double divisor) {
-  return static_cast<float>(divisor == 1 ? value : std::nearbyint(value * divisor));
+  constexpr double ones = 0x1.8p52;  // added, it leaves no room for fractions: rounding without a call
+  return static_cast<float>(divisor == 1 ? value : (value * divisor + ones) - ones);
 }
 
 }  // namespace polyad

@@ -51,7 +51,8 @@ std::vector<FormatEstimate> ranked(const CooTensor& x, std::uint64_t rank, const
   std::vector<FormatEstimate> all;
   if (context.devices.empty()) {
     for (FormatEstimate& f : rank_formats(x, rank, context))
-      if (f.has_kernel && (!context.deterministic || f.deterministic) && f.bytes <= largest_size(x, most_size))
+      if (f.has_kernel && !f.repeats && (!context.deterministic || f.deterministic) &&
+          f.bytes <= largest_size(x, most_size))
         all.push_back(std::move(f));
     return all;
   }

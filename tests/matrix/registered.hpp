@@ -25,7 +25,7 @@ inline bool wanted(std::string_view format) {
 /// it.
 inline std::optional<Tensor> built(const CooTensor& x, std::string_view format, const Context& context) {
   try {
-    return build(x, format, {.tile_bytes = 2048}, context);
+    return build(x, format, {.tile_bytes = 8192}, context);
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::limit) << format << ": " << e.what();
     return std::nullopt;

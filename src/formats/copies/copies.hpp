@@ -15,6 +15,19 @@
 
 namespace polyad {
 
+/// Some values for a block, of which floats may stand for doubles.
+template <class Index, class Value>
+void decode_values(const ValueBuffer& values, double divisor, std::uint64_t first, std::size_t count,
+                   NonzeroBlock<Index, Value>& block) {
+  if (const auto* same = std::get_if<Buffer<Value>>(&values)) {
+    block.values = same->data() + first;
+    return;
+  }
+  const float* floats = typed<float>(values) + first;
+  Value* out = block.value_room();
+  for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / divisor);
+}
+
 /// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.
 struct SortedCopy {
   /// Nonzeros of a chunk, but for the last: what a thread takes at a time.
@@ -57,13 +70,7 @@ struct SortedCopy {
   template <class Index, class Value>
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
     block.index_stride = 1;
-    if (const auto* same = std::get_if<Buffer<Value>>(&values)) {
-      block.values = same->data() + first;
-    } else {
-      const float* floats = typed<float>(values) + first;
-      Value* out = block.value_room();
-      for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / value_divisor);
-    }
+    decode_values(values, value_divisor, first, count, block);
     for (int m = 0; m < tensor_shape.order(); ++m) {
       if (m == mode) continue;
       std::visit(

@@ -138,7 +138,7 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
     indices.resize(x.dims.size());
     for (std::size_t m = 0; m < x.dims.size(); ++m) {
       if (static_cast<int>(m) == tiling.mode) continue;
-      indices[m] = Buffer<std::uint16_t>(context, x.nnz() + padding, purpose, Paging::plain);
+      indices[m] = Buffer<std::uint16_t>(context, x.nnz(), purpose, Paging::plain);
       to.indices[m] = typed<std::uint16_t>(indices[m]);
     }
     to.values = stored.data();
@@ -181,11 +181,13 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
 }
 
 Tiles Tiles::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
-  const TensorSample sample(x, context);
-  Tiles t;
-  t.tensor_shape = shape_of(x);
-  t.tiling = Tiling::choose(sample, options.mode.value_or(0), options);
-  if (t.tiling.tiles > 1 && t.fill(x, context)) return t;
+  const int mode = options.mode.value_or(0);
+  if (Tiling tiling = Tiling::choose(TensorSample(x, context), mode, options); tiling.tiles > 1) {
+    Tiles t;
+    t.tensor_shape = shape_of(x);
+    t.tiling = std::move(tiling);
+    if (t.fill(x, context)) return t;
+  }
   return uncut(SortedCopy::build(x, options, context));
 }
 
@@ -213,17 +215,16 @@ double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, bool flo
   const auto places = static_cast<double>(tiling.places());
   // The longest run is taken for eight times as long as the mean one.
   const double count = nnz / places <= 32 ? 1 : nnz / places <= 8192 ? 2 : 4;
-  return nnz * (float_values ? sizeof(float) : sizeof(double)) +
-         static_cast<double>(x.order() - 1) * (nnz + static_cast<double>(padding)) * 2 + places * count +
-         8 * static_cast<double>(tiling.bands * tiling.tiles + 1);
+  return nnz * (float_values ? sizeof(float) : sizeof(double)) + static_cast<double>(x.order() - 1) * nnz * 2 +
+         places * count + 8 * static_cast<double>(tiling.bands * tiling.tiles + 1);
 }
 
 double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int n = t.mode;
   if (t.tiles == 1) return sorted_copy_ns(q, n, std::min(q.sample.nnz(), q.sample.dim(n)));
-  const double tile = static_cast<double>(t.input_rows()) * q.row_bytes();
-  // Nonzeros of a row come in the order of the modes, so that those of a fibre of the last one share their other rows,
-  // as far as they are in one tile.
+  const double tile = t.input_rows() * q.row_bytes();
+  // Nonzeros of a row come as in the tensor; where that is sorted, those of a fibre of the last mode share their other
+  // rows, as far as they are in one tile.
   const int last = n == q.sample.order() - 1 ? n - 1 : q.sample.order() - 1;
   const double in_fibre = q.sample.nnz() / std::max(1.0, q.sample.fibres(last)) /
                           std::sqrt(static_cast<double>(t.counts[static_cast<std::size_t>(last)]));
@@ -231,8 +232,8 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   for (int m = 0; m < q.sample.order(); ++m)
     if (m != n) row += q.cost.reading_among(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
   const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
-  const double walk = t.rows_of_walk(q.sample.tensor().dims) * q.row_bytes() * q.threads;
-  const double balance = std::max(1.0, q.sample.largest_slice_share(n) * q.threads);
+  const double walk = t.rows_of_walk() * q.row_bytes() * q.threads;
+  const double balance = std::max(1.0, q.sample.largest_share(n, t.band_bits) * q.threads);
   return balance *
          (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + q.cost.streaming(walk) + stored_output_ns(q, n));
 }
@@ -253,7 +254,7 @@ const FormatClass tiles_format = {
       const double bytes = Tiles::predicted_bytes(x, t, sample.values_fit_float());
       return {(bytes - sample.nnz() * (sample.values_fit_float() ? sizeof(float) : sizeof(double))) / 4,
               bytes,
-              "nnz*(N-1)/2 + count/4*tiles*I (an estimate)",
+              "nnz*(N-1)/2 + count/4*tiles*I + 2*tiles*bands (an estimate)",
               {}};
     },
     [](const EstimateRequest& q) {
@@ -267,8 +268,7 @@ const FormatClass tiles_format = {
         e.ns += tiles_ns(q, t);
         most_tiles = std::max(most_tiles, t.tiles);
       }
-      // Nothing to cut: copies by another name.
-      if (most_tiles == 1) e.ns *= 1.01;
+      e.repeats = most_tiles == 1;
       e.build_ns = 18 * q.sample.nnz() * q.sample.order();
       e.build_bytes = bytes_from_sorted(q, e.bytes);
       e.deterministic = true;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -18,14 +19,11 @@ namespace polyad {
 /// A copy of the tensor for one output mode: bands of output rows, in a band tiles of input rows, in a tile the
 /// nonzeros of each row side by side.
 struct Tiles {
-  /// Elements behind the last one that loops may look at, ahead of what they do.
-  static constexpr std::size_t padding = SortedCopy::padding;
-
   using Counts = std::variant<Buffer<std::uint8_t>, Buffer<std::uint16_t>, Buffer<std::uint32_t>>;
 
   TensorShape tensor_shape;
   Tiling tiling;
-  std::vector<SortedCopy::NarrowBuffer> indices;  ///< [order][nnz + padding] 16 bits, from the first row of the tile on
+  std::vector<SortedCopy::NarrowBuffer> indices;  ///< [order][nnz] 16 bits, from the first row of the tile on
   ValueBuffer values;                             ///< [nnz], as in a SortedCopy
   double value_divisor = 1;
   Counts counts;                    ///< [band][tile][row of the band] nonzeros, in the narrowest type
@@ -53,20 +51,14 @@ template <class Index, class Value>
 void Tiles::decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
   if (plain) return plain->decode(first, count, block);
   block.index_stride = 1;
-  if (const auto* same = std::get_if<Buffer<Value>>(&values)) {
-    block.values = same->data() + first;
-  } else {
-    const float* floats = typed<float>(values) + first;
-    Value* out = block.value_room();
-    for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / value_divisor);
-  }
-  std::vector<Index*> rooms;
-  for (int m = 0; m < tensor_shape.order(); ++m) rooms.push_back(block.index_room(m));
+  decode_values(values, value_divisor, first, count, block);
+  std::array<Index*, max_order> rooms = {};
+  for (int m = 0; m < tensor_shape.order(); ++m) rooms[static_cast<std::size_t>(m)] = block.index_room(m);
   const auto output = static_cast<std::size_t>(tiling.mode);
   for (std::uint64_t z = first, end = first + count; z < end;) {
     const auto at = static_cast<std::uint64_t>(std::upper_bound(begin.begin(), begin.end(), z) - begin.begin()) - 1;
     const std::uint64_t block_end = std::min(end, begin[at + 1]);
-    for (std::size_t m = 0; m < rooms.size(); ++m) {
+    for (std::size_t m = 0; m < indices.size(); ++m) {
       if (m == output) continue;
       const std::uint16_t* offsets = typed<std::uint16_t>(indices[m]);
       const std::uint64_t row = tiling.first_row(at % tiling.tiles, m);

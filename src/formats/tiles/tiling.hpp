@@ -35,9 +35,9 @@ struct Tiling {
   /// Rows of the output in every tile, those of the last band filled up.
   [[nodiscard]] std::uint64_t places() const { return (bands * tiles) << static_cast<unsigned>(band_bits); }
   /// Rows of the inputs that a tile has at most.
-  [[nodiscard]] std::uint64_t input_rows() const;
+  [[nodiscard]] double input_rows() const;
   /// Input rows that are read anew on a walk through all tiles, the last mode's fastest.
-  [[nodiscard]] double rows_of_walk(const std::vector<std::uint64_t>& dims) const;
+  [[nodiscard]] double rows_of_walk() const;
   /// The first row of input mode m that tile t has.
   [[nodiscard]] std::uint64_t first_row(std::uint64_t t, std::size_t m) const;
 };

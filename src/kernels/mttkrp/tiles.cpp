@@ -4,6 +4,7 @@
 /// row comes in the order of the tiles, so the result has the same bits for any number of threads.
 #include "formats/tiles/tiles.hpp"
 
+#include <numeric>
 #include <vector>
 
 #include "kernels/mttkrp/row_loop.hpp"
@@ -13,13 +14,24 @@ namespace polyad {
 
 namespace {
 
-/// Groups of parts, which are bands in turn, with about as many nonzeros each.
-std::vector<std::uint64_t> cut_into_groups(const Tiles& t, const ChunkGroups& parts, std::uint64_t wanted) {
+/// Neighbours with about as many nonzeros each, `wanted` of them or fewer.
+/// \param bands the first band of each neighbour, and the end \return the first neighbour of each, and the end
+std::vector<std::uint64_t> joined(const Tiles& t, const std::vector<std::uint64_t>& bands, std::uint64_t wanted) {
+  const double nnz = static_cast<double>(t.tensor_shape.nnz) / static_cast<double>(wanted);
   std::vector<std::uint64_t> first = {0};
-  for (std::uint64_t p = 1; p < parts.count; ++p)
-    if (t.begin[p * parts.length * t.tiling.tiles] >= t.tensor_shape.nnz / wanted * first.size()) first.push_back(p);
-  first.push_back(parts.count);
+  for (std::uint64_t i = 1; i + 1 < bands.size(); ++i)
+    if (static_cast<double>(t.begin[bands[i] * t.tiling.tiles]) >= nnz * static_cast<double>(first.size()))
+      first.push_back(i);
+  first.push_back(bands.size() - 1);
   return first;
+}
+
+/// Bands in parts, one for each call of the caller's update: its sums depend on them, so they do not depend on the
+/// number of threads. As many as row_sums_bytes counts on.
+std::vector<std::uint64_t> parts_of(const Tiles& t, std::uint64_t rows) {
+  std::vector<std::uint64_t> bands(t.tiling.bands + 1);
+  std::iota(bands.begin(), bands.end(), 0);
+  return joined(t, bands, std::min<std::uint64_t>(128, 1 + rows / 1024 + t.tensor_shape.nnz / 16384));
 }
 
 /// As many groups for each thread as cost little: every one reads the rows of all tiles anew. One where that is a
@@ -27,7 +39,7 @@ std::vector<std::uint64_t> cut_into_groups(const Tiles& t, const ChunkGroups& pa
 /// four).
 template <class T>
 std::uint64_t groups_per_thread(const MttkrpRequest<T>& r, const Tiles& t) {
-  const double walk = t.tiling.rows_of_walk(t.tensor_shape.dims) * static_cast<double>(r.stride() * sizeof(T));
+  const double walk = t.tiling.rows_of_walk() * static_cast<double>(r.stride() * sizeof(T));
   const double groups = 0.25 * static_cast<double>(t.bytes()) / (walk * static_cast<double>(r.threads()));
   return static_cast<std::uint64_t>(std::clamp(groups, 1.0, 8.0));
 }
@@ -47,15 +59,14 @@ void add_all_tiles(const MttkrpRequest<T>& r, const Tiles& t) {
   TileLoop<T> all;
   set_inputs(all, r, t, input);
   all.short_runs = t.tensor_shape.nnz / t.tiling.places() < 32;
-  const ChunkGroups parts(t.tiling.bands);  // not by the number of threads: the caller's sums depend on it
+  const std::vector<std::uint64_t> parts = parts_of(t, r.out.rows());
   const auto threads = static_cast<std::uint64_t>(r.threads());
-  const std::vector<std::uint64_t> groups =
-      cut_into_groups(t, parts, threads == 1 ? 1 : threads * groups_per_thread(r, t));
-  RowUpdate<T>* update = r.pending.take_on(parts.count);
+  const std::vector<std::uint64_t> groups = joined(t, parts, threads == 1 ? 1 : threads * groups_per_thread(r, t));
+  RowUpdate<T>* update = r.pending.take_on(parts.size() - 1);
   const auto band_row = [&](std::uint64_t band) { return std::min(band * t.tiling.band_rows(), r.out.rows()); };
   cpu::for_each_chunk(r.threads(), groups.size() - 1, [&](std::uint64_t g, int) {
-    const std::uint64_t first_band = groups[g] * parts.length;
-    const std::uint64_t end_band = std::min(groups[g + 1] * parts.length, t.tiling.bands);
+    const std::uint64_t first_band = parts[groups[g]];
+    const std::uint64_t end_band = parts[groups[g + 1]];
     std::fill(r.out.data() + band_row(first_band) * r.stride(), r.out.data() + band_row(end_band) * r.stride(), T{0});
     std::vector<std::uint32_t> lengths(t.tiling.band_rows());
     TileLoop<T> l = all;
@@ -75,8 +86,8 @@ void add_all_tiles(const MttkrpRequest<T>& r, const Tiles& t) {
     }
     if (update == nullptr) return;
     for (std::uint64_t p = groups[g]; p < groups[g + 1]; ++p) {
-      const std::uint64_t first = band_row(p * parts.length);
-      update->take(p, first, band_row((p + 1) * parts.length), r.out.row(first));
+      const std::uint64_t first = band_row(parts[p]);
+      update->take(p, first, band_row(parts[p + 1]), r.out.row(first));
     }
   });
 }

@@ -62,15 +62,37 @@ TEST(Tiles, AreChosenForTheCache) {
   EXPECT_EQ(t.first_row(2, 1), 2048U);
   EXPECT_EQ(t.first_row(2, 2), 0U);
   EXPECT_EQ(t.first_row(3, 2), 2560U);
-  EXPECT_EQ(t.rows_of_walk(x.dims), 4096 + 2 * 5120);
+  EXPECT_EQ(t.rows_of_walk(), 4096 + 2 * 5120);
   options.rank = 4;  // rows of 16 bytes
   EXPECT_EQ(Tiling::choose(sample, 0, options).tiles, 1U);
   options = {};
-  options.tile_bytes = 64;  // as far as rows of the output keep their nonzeros in a tile
+  options.tile_bytes = 40000;  // 625 rows: as far as rows of the output keep their nonzeros in a tile
   const Tiling most = Tiling::choose(sample, 0, options);
   EXPECT_GT(most.tiles, 60U);
   EXPECT_LE(static_cast<double>(most.places()) * Tiling::fewest_in_row, 200000);
   EXPECT_EQ(Tiling::choose(sample, 2, options).tiles, 6U);  // 79 bands of 64 rows
+  options.tile_bytes = 64;                                  // tiles would still be many times as large
+  EXPECT_EQ(Tiling::choose(sample, 0, options).tiles, 1U);
+}
+
+TEST(Tiles, ModesAsLongAsTheyCanBe) {
+  CooTensor x = whole_numbers({"", {200, 300, 400}, 60000}, Precision::f32);
+  for (const std::uint64_t longest : {std::uint64_t{1} << 34U, ~std::uint64_t{0}}) {
+    x.dims[1] = longest;
+    for (int mode = 0; mode < 3; ++mode) EXPECT_EQ(Tiling::choose(TensorSample(x, {}), mode, {}).tiles, 1U);
+  }
+  x.dims[1] = 70000;  // offsets of 16 bits
+  const Tiling t = Tiling::choose(TensorSample(x, {}), 0, {.rank = 1, .tile_bytes = 1000000});
+  EXPECT_EQ(t.counts, (std::vector<std::uint64_t>{1, 2, 1}));
+}
+
+TEST(Tiles, NeighboursWithManyNonzerosAreNotOneThreads) {
+  CooTensor x = whole_numbers({"", {30000, 400, 500}, 200000}, Precision::f32);
+  auto& rows = std::get<Buffer<std::uint32_t>>(x.indices[0]);
+  const auto bands = [&] { return Tiling::choose(TensorSample(x, {}), 0, {.tile_bytes = 30000}).band_bits; };
+  EXPECT_EQ(bands(), 8);
+  for (std::uint64_t k = 0; k < x.nnz(); k += 3) rows[k] = static_cast<std::uint32_t>(k % 256);
+  EXPECT_EQ(bands(), 6);  // a third of the nonzeros in 256 rows
 }
 
 TEST(Tiles, ARowWithManyNonzerosIsNotOneThreads) {
@@ -200,6 +222,8 @@ TEST(FloatDivisor, IsThePowerOfTenThatValuesAreMultiplesOf) {
     return float_divisor(x, {});
   };
   EXPECT_EQ(divisor(0.25), 1.0);
+  EXPECT_EQ(divisor(0x1p-140), std::nullopt);  // kernels may take it for 0
+  EXPECT_EQ(divisor(-0.0), 1.0);
   EXPECT_EQ(divisor(1e30F), 1.0);  // a float
   EXPECT_EQ(divisor(0.1), 10.0);
   EXPECT_EQ(divisor(-123.4567), 1e4);

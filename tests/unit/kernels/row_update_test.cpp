@@ -77,7 +77,7 @@ void expect_right(const CooTensor& x, std::string_view format, std::uint64_t ran
   Context context;
   context.threads = threads;
   // Tiles of a few rows: small tensors are cut too.
-  Tensor tensor = build(x, format, {.tile_bytes = 4096}, context);
+  Tensor tensor = build(x, format, {.tile_bytes = 16384}, context);
   std::vector<FactorMatrix<double>> factors;
   for (const std::uint64_t d : x.dims) factors.push_back(small_numbers(d, rank, 0));
   Workspace workspace;
