@@ -14,7 +14,7 @@ namespace polyad {
 
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{128} << 20U;
+constexpr std::uint64_t most_copied_bytes = std::uint64_t{128} << 20U;
 constexpr std::uint64_t most_pinned_bytes = std::uint64_t{32} << 20U;
 
 /// GB/s of a command, the best of a few after one that warms up.
@@ -33,7 +33,7 @@ double gbs_of(std::uint64_t bytes, const Command& command) {
 /// Adds the bandwidths and the memory of a device.
 void add(DeviceModel& all, gpu::Device& device) {
   const gpu::Facts& f = device.facts();
-  std::uint64_t bytes = std::min({most_bytes, f.memory_bytes / 2, f.largest_allocation});
+  std::uint64_t bytes = std::min({most_copied_bytes, f.memory_bytes / 2, f.largest_allocation});
   gpu::MemoryPtr memory = device.allocate(bytes);
   while (memory == nullptr && bytes > 4096) memory = device.allocate(bytes /= 2);
   if (memory == nullptr) throw Error(ErrorKind::limit, fmt::format("{} has no room to measure its bandwidth", f.name));
