@@ -53,8 +53,9 @@ void cut(Tiling& t, const TensorSample& sample, double most_input_rows) {
         std::min(divided(divided(dims[longest], wanted), Tiling::granule) * Tiling::granule, shorter);
     if (length == 0) return;
     const std::uint64_t more = divided(dims[longest], length);
-    if (static_cast<double>(t.tiles / before) * static_cast<double>(more) * in_tile > sample.nnz()) return;
-    t.tiles = t.tiles / before * more;
+    const std::uint64_t others = t.tiles / before;  // tiles of the other modes
+    if (static_cast<double>(others) * static_cast<double>(more) * in_tile > sample.nnz()) return;
+    t.tiles = others * more;
     t.counts[longest] = more;
     t.lengths[longest] = length;
   }

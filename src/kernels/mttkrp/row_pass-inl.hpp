@@ -74,7 +74,7 @@ struct RowPass {
   }
   HWY_INLINE Row sum_of(std::uint64_t z, std::uint64_t end) const {
     Row sum = Row::zero();
-    if (sums > 1 && end - z >= 2 * sums) {
+    if (sums > 1 && end - z >= std::uint64_t{2} * sums) {
       Row other[sums];
       for (int i = 1; i < sums; ++i) other[i] = sum;
       for (; z + sums <= end; z += sums) {

@@ -49,7 +49,10 @@ struct TilePasses {
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    l.values != nullptr ? with_value<C, T>(column) : with_value<C, float>(column);
+    if constexpr (!std::is_same_v<T, float>) {
+      if (l.values == nullptr) return with_value<C, float>(column);
+    }
+    with_value<C, T>(column);
   }
 };
 
