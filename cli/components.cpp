@@ -21,11 +21,13 @@ std::string shown(const std::string& label) { return cli::shown(label, 40, "..."
 
 }  // namespace
 
-std::string components_text(const CpModel& model, std::uint64_t top) {
+std::string components_text(const CpModel& model, std::uint64_t top, const Context& context) {
   const double sum = std::accumulate(model.weights.begin(), model.weights.end(), 0.0);
   std::size_t name_width = 0;
   for (int m = 0; m < model.order(); ++m) name_width = std::max(name_width, width_of(mode_name(model, m)));
   name_width = std::min<std::size_t>(name_width, 20);
+  std::vector<std::vector<std::vector<TopEntry>>> top_of_mode;
+  for (int m = 0; m < model.order(); ++m) top_of_mode.push_back(top_entries(model, m, top, context));
   std::string text;
   for (std::uint64_t r = 0; r < model.rank(); ++r) {
     text += fmt::format("\ncomponent {}: weight {:.4g}, {:.1f} % of all weights\n", r + 1, model.weights[r],
@@ -36,7 +38,7 @@ std::string components_text(const CpModel& model, std::uint64_t top) {
       std::string line = fmt::format("  {}{:>{}}", name, "", name_width - std::min(name_width, width_of(name)) + 2);
       const std::size_t indent = width_of(line);
       bool first = true;
-      const std::vector<TopEntry> entries = top_entries(model, r, m, top);
+      const std::vector<TopEntry>& entries = top_of_mode[static_cast<std::size_t>(m)][r];
       for (const TopEntry& e : entries) {
         if (std::abs(e.value) < negligible * std::abs(entries[0].value) || e.value == 0) break;
         const std::string entry = fmt::format("{} {:.3f}", shown(label_of(model, m, e.index)), e.value);

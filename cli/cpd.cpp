@@ -274,7 +274,7 @@ void run(const CpdOptions& o, Session& session) {
         fmt::format("the fit is not much above the tolerance of {:g}: a smaller tol may find more", options.tolerance));
   write_results(o, options, result, tensor, session);
   for (const std::string& note : result.notes) session.note(note);
-  if (session.prints_for_people()) session.print("{}", components_text(result.model, o.top));
+  if (session.prints_for_people()) session.print("{}", components_text(result.model, o.top, context));
   session.print("\nfit {:.6f}, {}", result.fit, ending(result));
   if (result.runs.size() > 1) {
     const auto [worst, best] = std::ranges::minmax(result.runs, {}, &CpRun::fit);

@@ -106,6 +106,9 @@ struct TopEntry {
 /// The `count` entries of largest magnitude of a component in a mode, largest first (ties: the lower index first).
 [[nodiscard]] std::vector<TopEntry> top_entries(const CpModel& model, std::uint64_t component, int mode,
                                                 std::uint64_t count);
+/// The same for all components of a mode, in one pass over the rows.
+[[nodiscard]] std::vector<std::vector<TopEntry>> top_entries(const CpModel& model, int mode, std::uint64_t count,
+                                                             const Context& context = {});
 
 /// Label of an index of a mode, its number from 1 when it has none or an empty one.
 [[nodiscard]] std::string label_of(const CpModel& model, int mode, std::uint64_t index);

@@ -283,21 +283,87 @@ CooTensor reconstruct(const CpModel& model, const CooTensor& at, const Context& 
   return result;
 }
 
+namespace {
+
+bool larger(const TopEntry& x, const TopEntry& y) {
+  const double a = std::abs(x.value);
+  const double b = std::abs(y.value);
+  return a != b ? a > b : x.index < y.index;
+}
+
+/// The largest entries of columns first .. first + columns so far.
+class LargestEntries {
+ public:
+  LargestEntries(std::uint64_t first, std::uint64_t columns, std::uint64_t count)
+      : first_(first), count_(count), best_(columns), bars_(columns, -1.0) {}
+
+  /// Rows begin .. end, which are behind those before.
+  void add(const Matrix& a, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      const double* row = a.values.data() + i * a.cols + first_;
+      bool any = false;
+      for (std::size_t r = 0; r < bars_.size(); ++r) any |= std::abs(row[r]) > bars_[r];
+      if (!any) continue;
+      for (std::size_t r = 0; r < bars_.size(); ++r)
+        if (std::abs(row[r]) > bars_[r]) put(r, {i, row[r]});
+    }
+  }
+  void add(const LargestEntries& other) {
+    for (std::size_t r = 0; r < best_.size(); ++r)
+      best_[r].insert(best_[r].end(), other.best_[r].begin(), other.best_[r].end());
+  }
+  [[nodiscard]] std::vector<std::vector<TopEntry>> sorted() {
+    for (std::vector<TopEntry>& entries : best_) {
+      std::ranges::sort(entries, larger);
+      if (entries.size() > count_) entries.resize(count_);
+      entries.shrink_to_fit();
+    }
+    return std::move(best_);
+  }
+
+ private:
+  void put(std::size_t r, TopEntry entry) {
+    std::vector<TopEntry>& entries = best_[r];
+    entries.push_back(entry);
+    if (entries.size() < 2 * count_) return;  // sorting out now and then, not at every entry
+    std::ranges::nth_element(entries, entries.begin() + static_cast<std::ptrdiff_t>(count_ - 1), larger);
+    entries.resize(count_);
+    bars_[r] = std::abs(entries.back().value);
+  }
+
+  std::uint64_t first_;
+  std::uint64_t count_;
+  std::vector<std::vector<TopEntry>> best_;
+  std::vector<double> bars_;  // what an entry has to exceed
+};
+
+std::vector<std::vector<TopEntry>> top_of_columns(const Matrix& a, std::uint64_t first, std::uint64_t columns,
+                                                  std::uint64_t count, const Context& context) {
+  count = std::min(count, a.rows);
+  if (count == 0) return std::vector<std::vector<TopEntry>>(columns);
+  const int threads = static_cast<int>(std::clamp<std::uint64_t>(a.rows * columns >> 16U, 1,
+                                                                 static_cast<std::uint64_t>(context.thread_count())));
+  std::vector<LargestEntries> of_thread(static_cast<std::size_t>(threads), LargestEntries(first, columns, count));
+  cpu::run_team(threads, [&](int rank, int size) {
+    const cpu::Share share = cpu::share_of(a.rows, rank, size);
+    of_thread[static_cast<std::size_t>(rank)].add(a, share.begin, share.end);
+  });
+  for (std::size_t t = 1; t < of_thread.size(); ++t) of_thread[0].add(of_thread[t]);
+  return of_thread[0].sorted();
+}
+
+}  // namespace
+
+std::vector<std::vector<TopEntry>> top_entries(const CpModel& model, int mode, std::uint64_t count,
+                                               const Context& context) {
+  const Matrix& a = factor_of(model, mode);
+  return top_of_columns(a, 0, a.cols, count, context);
+}
+
 std::vector<TopEntry> top_entries(const CpModel& model, std::uint64_t component, int mode, std::uint64_t count) {
   const Matrix& a = factor_of(model, mode);
   if (component >= a.cols) throw usage_error(fmt::format("component {} of a model of rank {}", component + 1, a.cols));
-  std::vector<TopEntry> entries;
-  entries.reserve(a.rows);
-  for (std::uint64_t i = 0; i < a.rows; ++i) entries.push_back({i, a(i, component)});
-  const auto kept = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(count, a.rows));
-  std::partial_sort(entries.begin(), entries.begin() + kept, entries.end(), [](const TopEntry& x, const TopEntry& y) {
-    const double size_x = std::abs(x.value);
-    const double size_y = std::abs(y.value);
-    return size_x != size_y ? size_x > size_y : x.index < y.index;
-  });
-  entries.resize(static_cast<std::size_t>(kept));
-  entries.shrink_to_fit();
-  return entries;
+  return std::move(top_of_columns(a, component, 1, count, {})[0]);
 }
 
 std::string label_of(const CpModel& model, int mode, std::uint64_t index) {

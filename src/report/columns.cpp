@@ -2,42 +2,8 @@
 #include "report/columns.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace polyad::report {
-
-namespace {
-
-bool larger(const TopEntry& x, const TopEntry& y) {
-  const double a = std::abs(x.value);
-  const double b = std::abs(y.value);
-  return a != b ? a > b : x.index < y.index;
-}
-
-}  // namespace
-
-std::vector<std::vector<TopEntry>> largest_entries(const Matrix& a, std::uint64_t count) {
-  std::vector<std::vector<TopEntry>> best(a.cols);
-  if (count == 0) return best;
-  std::vector<double> bars(a.cols, 0.0);  // what an entry has to exceed
-  for (std::uint64_t i = 0; i < a.rows; ++i) {
-    const double* row = a.values.data() + i * a.cols;
-    for (std::uint64_t r = 0; r < a.cols; ++r) {
-      if (!(std::abs(row[r]) > bars[r])) continue;
-      std::vector<TopEntry>& entries = best[r];
-      entries.push_back({i, row[r]});
-      if (entries.size() < 2 * count) continue;  // sorting out now and then, not at every entry
-      std::ranges::nth_element(entries, entries.begin() + static_cast<std::ptrdiff_t>(count - 1), larger);
-      entries.resize(count);
-      bars[r] = std::abs(entries.back().value);
-    }
-  }
-  for (std::vector<TopEntry>& entries : best) {
-    std::ranges::sort(entries, larger);
-    if (entries.size() > count) entries.resize(count);
-  }
-  return best;
-}
 
 std::vector<Line> lines(const Matrix& a, std::span<const std::uint64_t> sequence, std::uint64_t points) {
   std::vector<Line> out(a.cols);

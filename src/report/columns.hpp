@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// \file What a page shows of the columns of a factor. Each function passes once over the rows for all columns
-/// together: the largest entries of 10^6 rows and 64 columns take 0.08 s, and 1.7 s one column after the other
-/// (top_entries).
+/// \file What a page shows of the columns of a factor, in one pass over the rows for all columns together.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +9,6 @@
 #include "polyad/cp_model.hpp"
 
 namespace polyad::report {
-
-/// Per column the `count` entries of largest magnitude, largest first (ties: the lower index first), without zeros.
-[[nodiscard]] std::vector<std::vector<TopEntry>> largest_entries(const Matrix& a, std::uint64_t count);
 
 /// A column drawn as a line: places in the order of the mode, from 0, and the values there.
 struct Line {

@@ -36,9 +36,11 @@ ModeView view_of(const CpModel& model, int mode, std::uint64_t searched) {
   view.dim = a.rows;
   view.labelled = m < model.labels.size() && !model.labels[m].empty();
   view.order = mode_order(model, mode);
-  view.top = largest_entries(a, searched);
-  for (const std::vector<TopEntry>& entries : view.top)
+  view.top = top_entries(model, mode, searched);
+  for (std::vector<TopEntry>& entries : view.top) {
+    std::erase_if(entries, [](const TopEntry& entry) { return entry.value == 0; });
     for (const TopEntry& entry : entries) view.ids.push_back(entry.index);
+  }
   if (view.order.ordered) {
     const std::uint64_t points = std::clamp<std::uint64_t>(points_of_a_mode / model.rank(), 64, points_of_a_line);
     view.whole = a.rows <= points;

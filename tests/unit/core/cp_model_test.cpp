@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -446,6 +447,34 @@ TEST(CpModel, TopEntries) {
   EXPECT_NE(message_of([&] { (void)top_entries(model, 0, 1, 1); }).find("mode 2 of a model of order 1"),
             std::string::npos);
   EXPECT_THROW((void)top_entries(model, 0, -1, 1), Error);
+}
+
+TEST(CpModel, TopEntriesOfAllComponents) {
+  Context context;
+  context.threads = 3;
+  CpModel model = random_model(std::array<std::uint64_t, 1>{70'000}, 3);
+  Matrix& a = model.factors[0];
+  for (std::uint64_t i = 0; i < a.rows; ++i) {
+    a(i, 0) = std::round(a(i, 0) * 20 - 10);  // many ties, both signs, zeros
+    a(i, 2) = 0;
+  }
+  for (const std::uint64_t count : {0, 1, 7, 500, 99'999}) {
+    const std::vector<std::vector<TopEntry>> found = top_entries(model, 0, count, context);
+    ASSERT_EQ(found.size(), 3U);
+    for (std::uint64_t r = 0; r < 3; ++r) {
+      std::vector<TopEntry> want;
+      for (std::uint64_t i = 0; i < a.rows; ++i) want.push_back({i, a(i, r)});
+      std::ranges::stable_sort(want, std::ranges::greater{}, [](const TopEntry& e) { return std::abs(e.value); });
+      want.resize(std::min(count, a.rows));
+      ASSERT_EQ(found[r].size(), want.size());
+      for (std::size_t k = 0; k < want.size(); ++k) {
+        ASSERT_EQ(found[r][k].index, want[k].index);
+        ASSERT_EQ(found[r][k].value, want[k].value);
+      }
+    }
+  }
+  EXPECT_TRUE(top_entries(random_model(std::array<std::uint64_t, 1>{0}, 2), 0, 5)[1].empty());
+  EXPECT_THROW((void)top_entries(model, 1, 1, context), Error);
 }
 
 TEST(CpModel, Names) {

@@ -240,30 +240,6 @@ TEST(ReportModeOrder, WithoutLabelsTheNameDecides) {
 
 // ---- columns
 
-TEST(ReportColumns, LargestEntriesAreTheTopEntriesWithoutZeros) {
-  CpModel model = model_of({500}, 3);
-  Matrix& a = model.factors[0];
-  for (std::uint64_t i = 0; i < a.rows; ++i) {
-    a(i, 0) = std::round(a(i, 0) * 20 - 10);  // many ties, both signs, zeros
-    a(i, 2) = 0;
-  }
-  for (const std::uint64_t count : {1, 7, 100, 500, 9999}) {
-    const auto found = report::largest_entries(a, count);
-    ASSERT_EQ(found.size(), 3U);
-    EXPECT_TRUE(found[2].empty());
-    for (std::uint64_t r = 0; r < 2; ++r) {
-      std::vector<TopEntry> want = top_entries(model, r, 0, count);
-      std::erase_if(want, [](const TopEntry& e) { return e.value == 0; });
-      ASSERT_EQ(found[r].size(), want.size());
-      for (std::size_t k = 0; k < want.size(); ++k) {
-        EXPECT_EQ(found[r][k].index, want[k].index);
-        EXPECT_EQ(found[r][k].value, want[k].value);
-      }
-    }
-  }
-  EXPECT_TRUE(report::largest_entries(a, 0)[0].empty());
-}
-
 TEST(ReportColumns, LinesOfShortColumnsAreWhole) {
   const CpModel model = model_of({5}, 2);
   const std::vector<std::uint64_t> sequence = {4, 3, 2, 0, 1};
@@ -310,7 +286,6 @@ TEST(ReportColumns, LinesOfLongColumnsLoseNoPeak) {
 
 TEST(ReportColumns, EmptyColumns) {
   EXPECT_TRUE(report::lines(Matrix(0, 2), {}, 400)[1].values.empty());
-  EXPECT_TRUE(report::largest_entries(Matrix(0, 2), 5)[1].empty());
 }
 
 // ---- the page
