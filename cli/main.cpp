@@ -51,6 +51,7 @@ Error as_flag(const Error& e, const CLI::App& command) {
 }
 
 int run(int argc, char** argv) {
+  const PageReuse reuse;
   CLI::App app("polyad: decomposes sparse tensors", "polyad");
   app.set_version_flag("--version", fmt::format("polyad {}", version));
   app.set_help_flag("-h,--help", "this page; 'polyad VERB --help' for one verb");

@@ -21,6 +21,7 @@
 #include "polyad/machine.hpp"
 #include "polyad/matrix.hpp"
 #include "polyad/operations.hpp"
+#include "polyad/page_reuse.hpp"
 #include "polyad/pipeline.hpp"
 #include "polyad/planner.hpp"
 #include "polyad/registry.hpp"

@@ -2,7 +2,6 @@
 #include "polyad/buffer.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "core/page_pool.hpp"
 #include "polyad/error.hpp"
 #include "polyad/large_vector.hpp"
 #include "polyad/sizes.hpp"
@@ -20,7 +20,6 @@ namespace {
 
 // Below this a block comes from the heap: a mapping would waste a page and a system call.
 constexpr std::size_t map_from = std::size_t{1} << 18U;
-constexpr std::size_t huge_page = std::size_t{1} << 21U;
 // Of a block from the heap: a row of a factor then never lies across two cache lines (calloc aligns to 16 bytes, and
 // with that every row of a small factor did).
 constexpr std::size_t cache_line = 64;
@@ -45,22 +44,10 @@ std::size_t rounded(std::size_t bytes, Paging paging) {
 }
 
 void* map(std::size_t bytes, std::string_view purpose, bool huge) {
-  if (!huge) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) out_of_memory(bytes, purpose);
-    return p;
-  }
-  // Aligned to huge pages: map more, give the ends back.
-  const std::size_t room = bytes + huge_page;
-  void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) out_of_memory(bytes, purpose);
-  auto* begin = static_cast<char*>(p);
-  const std::size_t off = reinterpret_cast<std::uintptr_t>(begin) % huge_page;
-  const std::size_t front = off == 0 ? 0 : huge_page - off;
-  if (front > 0) munmap(begin, front);
-  if (const std::size_t back = huge_page - front; back > 0) munmap(begin + front + bytes, back);
-  madvise(begin + front, bytes, MADV_HUGEPAGE);
-  return begin + front;
+  const PagePool::Mapping mapping = PagePool::instance().map(bytes, huge ? PageKind::huge : PageKind::plain);
+  if (mapping.data == nullptr) out_of_memory(bytes, purpose);
+  if (mapping.used_before > 0) std::memset(mapping.data, 0, mapping.used_before);
+  return mapping.data;
 }
 
 }  // namespace
@@ -83,7 +70,7 @@ void Pages::release() noexcept {
   if (capacity_ < map_from) {
     std::free(data_);
   } else {
-    munmap(data_, capacity_);
+    PagePool::instance().unmap(data_);
   }
 }
 
@@ -135,10 +122,16 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
     } else {  // mapped grows or shrinks by moving page tables
       const std::size_t least = wanted < map_from ? map_from : wanted;
       if (least != capacity_) {
-        void* p = mremap(data_, capacity_, least, MREMAP_MAYMOVE);
-        if (p == MAP_FAILED) out_of_memory(bytes, purpose);
-        data_ = p;
-        capacity_ = least;
+        if (void* p = PagePool::instance().resize(data_, least)) {
+          data_ = p;
+          capacity_ = least;
+        } else if (least > capacity_) {
+          p = map(least, purpose, wants_huge(bytes, paging_));
+          std::memcpy(p, data_, bytes_);
+          release();
+          data_ = p;
+          capacity_ = least;
+        }  // else it stays larger
       }
       const std::size_t used = bytes_ < capacity_ ? bytes_ : capacity_;
       if (bytes < used) std::memset(static_cast<char*>(data_) + bytes, 0, used - bytes);
@@ -156,12 +149,14 @@ void* allocate_large(std::size_t bytes) {
   const std::size_t step = huge ? huge_page : cache_line;
   if (bytes > (std::size_t{1} << 48U)) throw std::bad_alloc();
   const std::size_t room = (bytes + step - 1) / step * step;
-  void* memory = std::aligned_alloc(step, std::max(step, room));
+  void* memory =
+      huge ? PagePool::instance().map(room, PageKind::any).data : std::aligned_alloc(step, std::max(step, room));
   if (memory == nullptr) throw std::bad_alloc();
-  if (huge) madvise(memory, room, MADV_HUGEPAGE);
   return memory;
 }
 
-void free_large(void* memory) noexcept { std::free(memory); }
+void free_large(void* memory) noexcept {
+  if (!PagePool::instance().unmap(memory)) std::free(memory);
+}
 
 }  // namespace polyad::detail

@@ -10,7 +10,7 @@ namespace polyad {
 
 namespace {
 
-constexpr std::string_view file = "machine.json";
+constexpr std::string_view machine_file = "machine.json";
 
 /// Numbers that somebody else may have written: believed only where they can be.
 bool take_costs(const nlohmann::json& from, std::string_view key, std::array<double, RowCost::sizes>& to) {
@@ -29,7 +29,7 @@ bool take_costs(const nlohmann::json& from, std::string_view key, std::array<dou
 RowCost RowCost::of_machine(const Context& context, bool may_measure) {
   if (context.cache.empty()) return {};
   const std::string machine = machine_name(context);
-  const nlohmann::json all = read_cache(context, file);
+  const nlohmann::json all = read_cache(context, machine_file);
   RowCost known;
   if (const auto found = all.find(machine); found != all.end() && found->is_object()) {
     const auto stream_found = found->find("stream");
@@ -46,7 +46,7 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
     if (e.kind() != ErrorKind::limit) throw;
     return {};
   }
-  remember(context, file, machine, {{"read", known.read}, {"add", known.add}, {"stream", known.stream}});
+  remember(context, machine_file, machine, {{"read", known.read}, {"add", known.add}, {"stream", known.stream}});
   return known;
 }
 

@@ -15,7 +15,7 @@ namespace polyad {
 
 namespace {
 
-constexpr std::string_view file = "tuned.json";
+constexpr std::string_view tuned_file = "tuned.json";
 
 /// All of a key but the tensor's fingerprint, which takes a pass over the nonzeros.
 std::string circumstances(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
@@ -33,7 +33,7 @@ std::string key_of(const CooTensor& x, const std::string& rest, const Context& c
 
 std::optional<Choice> tuned_format(const CooTensor& x, std::uint64_t rank, double most_size, const Context& context) {
   if (context.deterministic) return std::nullopt;
-  const nlohmann::json all = read_cache(context, file);
+  const nlohmann::json all = read_cache(context, tuned_file);
   if (all.empty()) return std::nullopt;
   const std::string rest = circumstances(x, rank, most_size, context);
   const auto items = all.items();
@@ -57,7 +57,7 @@ Choice remember_tuned(const CooTensor& x, std::uint64_t rank, double most_size, 
       fmt::format("measured on {}:", context.devices.empty() ? "this machine" : context.devices[0]->facts().name);
   for (const TunedFormat& f : found)
     why += fmt::format("{} {} {:.3g} s", &f == &found.front() ? "" : ",", f.format, f.seconds);
-  remember(context, file, key_of(x, circumstances(x, rank, most_size, context), context),
+  remember(context, tuned_file, key_of(x, circumstances(x, rank, most_size, context), context),
            {{"format", found.front().format}, {"why", why}});
   return {found.front().format, std::move(why), found.front().leaf_modes};
 }

@@ -14,6 +14,7 @@
 #include "backends/cpu/threads.hpp"
 #include "polyad/error.hpp"
 #include "polyad/operations.hpp"
+#include "polyad/page_reuse.hpp"
 #include "solvers/cp_als/als.hpp"
 
 namespace polyad {
@@ -182,6 +183,7 @@ CpAlsResult build_and_solve(const CooTensor& x, const CpAlsOptions& options, con
 }  // namespace
 
 CpAlsResult cp_als(Tensor& x, const CpAlsOptions& options, const Context& context, std::uint64_t fingerprint) {
+  const PageReuse reuse;
   check(options, x.dims());
   check_dense(options, context);
   if (x.precision() == Precision::f32) return solve<float>(x, options, context, fingerprint);
@@ -189,6 +191,7 @@ CpAlsResult cp_als(Tensor& x, const CpAlsOptions& options, const Context& contex
 }
 
 CpAlsResult cp_als(const CooTensor& x, const CpAlsOptions& options, const Context& context) {
+  const PageReuse reuse;
   check(options, x.dims);
   // Norm and fit are those of the sums: values of one coordinate belong together.
   if (!x.duplicates_merged) return cp_als(clone(x, context), options, context);
@@ -196,6 +199,7 @@ CpAlsResult cp_als(const CooTensor& x, const CpAlsOptions& options, const Contex
 }
 
 CpAlsResult cp_als(CooTensor&& x, const CpAlsOptions& options, const Context& context) {
+  const PageReuse reuse;
   CooTensor mine = std::move(x);
   check(options, mine.dims);
   merge_duplicates(mine, context);

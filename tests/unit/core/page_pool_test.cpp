@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "core/page_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <polyad/polyad.hpp>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace polyad;
+
+constexpr std::size_t mega = std::size_t{1} << 20U;
+
+std::size_t kept() { return detail::PagePool::instance().kept(); }
+
+/// An array full of ones.
+Buffer<std::uint8_t> full(std::size_t bytes, Paging paging) {
+  Buffer<std::uint8_t> b(Context{}, bytes, "a test", paging);
+  std::ranges::fill(b, std::uint8_t{1});
+  return b;
+}
+
+bool all_zero(const Buffer<std::uint8_t>& b, std::size_t from = 0) {
+  return std::all_of(b.begin() + from, b.end(), [](std::uint8_t v) { return v == 0; });
+}
+
+TEST(PageReuse, NothingIsKeptWithoutIt) {
+  (void)full(8 * mega, Paging::plain);
+  EXPECT_EQ(kept(), 0U);
+}
+
+TEST(PageReuse, PagesServeTheNextAndAreZero) {
+  for (const Paging paging : {Paging::plain, Paging::huge}) {
+    {
+      const PageReuse reuse;
+      { const PageReuse inner; }  // of several the last one counts
+      (void)full(8 * mega, paging);
+      EXPECT_EQ(kept(), 8 * mega);
+      const Buffer<std::uint8_t> part(Context{}, 2 * mega, "a test", paging);
+      EXPECT_EQ(kept(), 6 * mega);
+      EXPECT_TRUE(all_zero(part));
+      const Buffer<std::uint8_t> more(Context{}, 8 * mega, "a test", paging);
+      EXPECT_EQ(kept(), 0U);
+      EXPECT_TRUE(all_zero(more));
+    }
+    EXPECT_EQ(kept(), 0U);
+  }
+}
+
+TEST(PageReuse, OneArrayFromSeveral) {
+  for (const Paging paging : {Paging::plain, Paging::huge}) {
+    const PageReuse reuse;
+    {
+      const auto a = full(4 * mega, paging);
+      const auto b = full(6 * mega, paging);
+    }
+    EXPECT_EQ(kept(), 10 * mega);
+    Buffer<std::uint64_t> all(Context{}, 12 * mega / 8, "a test", paging);
+    EXPECT_EQ(kept(), 0U);
+    EXPECT_TRUE(std::ranges::all_of(all, [](std::uint64_t v) { return v == 0; }));
+    // It grows, shrinks and grows as any other.
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    const std::size_t before = all.size();
+    all.resize(2 * before, "a test");
+    for (std::size_t i = 0; i < 2 * before; ++i) ASSERT_EQ(all[i], i < before ? i : 0);
+    all.resize(100, "a test");
+    all.resize(before, "a test");
+    for (std::size_t i = 0; i < before; ++i) ASSERT_EQ(all[i], i < 100 ? i : 0);
+  }
+}
+
+TEST(PageReuse, AssembledArraysShrinkInPlace) {
+  const PageReuse reuse;
+  {
+    const auto a = full(4 * mega, Paging::plain);
+    const auto b = full(4 * mega, Paging::plain);
+  }
+  Buffer<std::uint8_t> all = full(8 * mega, Paging::plain);
+  all.resize(3 * mega, "a test");
+  all.resize(8 * mega, "a test");
+  EXPECT_TRUE(std::all_of(all.begin(), all.begin() + 3 * mega, [](std::uint8_t v) { return v == 1; }));
+  EXPECT_TRUE(all_zero(all, 3 * mega));
+}
+
+TEST(PageReuse, NeverMoreThanTheArraysWereAlone) {
+  const PageReuse reuse;
+  (void)full(8 * mega, Paging::plain);
+  EXPECT_EQ(kept(), 8 * mega);
+  const auto other = full(6 * mega, Paging::huge);  // cannot use these pages
+  EXPECT_LE(kept(), 2 * mega);
+  const auto small = full(1 * mega, Paging::plain);
+  EXPECT_LE(kept(), 1 * mega);
+}
+
+TEST(PageReuse, ModelsTakeWhatIsThere) {
+  const PageReuse reuse;
+  {
+    const auto a = full(4 * mega, Paging::plain);
+    const auto b = full(4 * mega, Paging::huge);
+  }
+  const Matrix all_zeros(mega, 1);
+  EXPECT_EQ(kept(), 0U);
+  EXPECT_EQ(std::ranges::count(all_zeros.values, 0.0), static_cast<std::ptrdiff_t>(mega));
+}
+
+TEST(PageReuse, FromManyThreads) {
+  const PageReuse reuse;
+  std::vector<std::thread> team;
+  for (std::uint8_t t = 1; t <= 4; ++t)
+    team.emplace_back([t] {
+      for (std::size_t k = 0; k < 50; ++k) {
+        Buffer<std::uint8_t> b(Context{}, (1 + (k * t) % 5) * mega + k * 100, "a test",
+                               k % 2 == 0 ? Paging::plain : Paging::huge);
+        ASSERT_TRUE(all_zero(b));
+        std::ranges::fill(b, t);
+        ASSERT_TRUE(std::ranges::all_of(b, [t](std::uint8_t v) { return v == t; }));
+      }
+    });
+  for (std::thread& t : team) t.join();
+}
+
+}  // namespace
