@@ -51,7 +51,6 @@ Error as_flag(const Error& e, const CLI::App& command) {
 }
 
 int run(int argc, char** argv) {
-  const PageReuse reuse;
   CLI::App app("polyad: decomposes sparse tensors", "polyad");
   app.set_version_flag("--version", fmt::format("polyad {}", version));
   app.set_help_flag("-h,--help", "this page; 'polyad VERB --help' for one verb");
@@ -82,6 +81,7 @@ int run(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (!command->parsed()) continue;
     cli::Session session(common);
+    const PageReuse reuse(session.context().memory->limit() / 4);
     try {
       action(session);
     } catch (const Error& e) {

@@ -10,7 +10,7 @@
 
 namespace polyad {
 
-PageReuse::PageReuse() { detail::PagePool::instance().begin_reuse(); }
+PageReuse::PageReuse(std::uint64_t most) { detail::PagePool::instance().begin_reuse(most); }
 PageReuse::~PageReuse() { detail::PagePool::instance().end_reuse(); }
 
 }  // namespace polyad
@@ -131,10 +131,11 @@ void* PagePool::resize(void* data, std::size_t to) {
   return p;
 }
 
-/// What is kept must not make it more than there was.
+/// What is kept must not make it more than there was, or is allowed.
 void PagePool::count_mapped() noexcept {
   most_mapped_ = std::max(most_mapped_, mapped_);
-  if (mapped_ + kept_bytes_ > most_mapped_) let_go(mapped_ + kept_bytes_ - most_mapped_);
+  const std::size_t most = std::max(most_mapped_, allowed_);
+  if (mapped_ + kept_bytes_ > most) let_go(mapped_ + kept_bytes_ - most);
 }
 
 void PagePool::keep(const Piece& piece) noexcept {
@@ -168,9 +169,13 @@ void PagePool::let_go(std::size_t at_most) noexcept {
   }
 }
 
-void PagePool::begin_reuse() noexcept {
+void PagePool::begin_reuse(std::uint64_t most) noexcept {
   const std::lock_guard lock(mutex_);
-  if (scopes_++ == 0) most_mapped_ = mapped_;
+  if (scopes_++ == 0) {
+    most_mapped_ = mapped_;
+    allowed_ = 0;
+  }
+  allowed_ = std::max<std::uint64_t>(allowed_, most);
 }
 
 void PagePool::end_reuse() noexcept {

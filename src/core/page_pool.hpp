@@ -37,7 +37,7 @@ class PagePool {
   /// be: it then stays as it was.
   [[nodiscard]] void* resize(void* data, std::size_t to);
 
-  void begin_reuse() noexcept;
+  void begin_reuse(std::uint64_t most) noexcept;
   void end_reuse() noexcept;
   /// Bytes that are kept.
   [[nodiscard]] std::size_t kept();
@@ -60,6 +60,7 @@ class PagePool {
   int scopes_ = 0;
   std::size_t mapped_ = 0;  // in use
   std::size_t most_mapped_ = 0;
+  std::size_t allowed_ = 0;  // in use or kept, if the most that was in use is less
   std::size_t kept_bytes_ = 0;
   std::vector<Piece> kept_;
   std::unordered_map<void*, std::vector<Piece>> pieces_;  // of every mapping

@@ -29,7 +29,7 @@ bool all_zero(const Buffer<std::uint8_t>& b, std::size_t from = 0) {
   return std::all_of(b.begin() + from, b.end(), [](std::uint8_t v) { return v == 0; });
 }
 
-TEST(PageReuse, NothingIsKeptWithoutIt) {
+TEST(PageReuse, NothingIsKeptOutsideOfIt) {
   (void)full(8 * mega, Paging::plain);
   EXPECT_EQ(kept(), 0U);
 }
@@ -95,6 +95,14 @@ TEST(PageReuse, NeverMoreThanTheArraysWereAlone) {
   EXPECT_LE(kept(), 2 * mega);
   const auto small = full(1 * mega, Paging::plain);
   EXPECT_LE(kept(), 1 * mega);
+}
+
+TEST(PageReuse, AsMuchAsIsAllowed) {
+  const PageReuse reuse(std::uint64_t{1} << 40U);
+  const PageReuse strict;
+  (void)full(8 * mega, Paging::plain);
+  const auto other = full(6 * mega, Paging::huge);
+  EXPECT_EQ(kept(), 8 * mega);
 }
 
 TEST(PageReuse, ModelsTakeWhatIsThere) {
