@@ -27,7 +27,7 @@ std::string components_text(const CpModel& model, std::uint64_t top, const Conte
   for (int m = 0; m < model.order(); ++m) name_width = std::max(name_width, width_of(mode_name(model, m)));
   name_width = std::min<std::size_t>(name_width, 20);
   std::vector<std::vector<std::vector<TopEntry>>> top_of_mode;
-  for (int m = 0; m < model.order(); ++m) top_of_mode.push_back(top_entries(model, m, top, context));
+  for (int m = 0; m < model.order(); ++m) top_of_mode.push_back(top_entries_of_mode(model, m, top, context));
   std::string text;
   for (std::uint64_t r = 0; r < model.rank(); ++r) {
     text += fmt::format("\ncomponent {}: weight {:.4g}, {:.1f} % of all weights\n", r + 1, model.weights[r],

@@ -107,8 +107,8 @@ struct TopEntry {
 [[nodiscard]] std::vector<TopEntry> top_entries(const CpModel& model, std::uint64_t component, int mode,
                                                 std::uint64_t count);
 /// The same for all components of a mode, in one pass over the rows.
-[[nodiscard]] std::vector<std::vector<TopEntry>> top_entries(const CpModel& model, int mode, std::uint64_t count,
-                                                             const Context& context = {});
+[[nodiscard]] std::vector<std::vector<TopEntry>> top_entries_of_mode(const CpModel& model, int mode,
+                                                                     std::uint64_t count, const Context& context = {});
 
 /// Label of an index of a mode, its number from 1 when it has none or an empty one.
 [[nodiscard]] std::string label_of(const CpModel& model, int mode, std::uint64_t index);

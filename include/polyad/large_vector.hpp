@@ -12,9 +12,11 @@ namespace polyad {
 
 namespace detail {
 
-/// Memory of at least so many bytes, aligned to cache lines; on huge pages from 1 MB on. Throws std::bad_alloc.
+/// Memory of at least so many bytes, aligned to cache lines; from 1 MB on huge pages, or pages that were in use before
+/// (PageReuse). Throws std::bad_alloc.
 [[nodiscard]] void* allocate_large(std::size_t bytes);
-void free_large(void* memory) noexcept;
+/// \param bytes those it was allocated with
+void free_large(void* memory, std::size_t bytes) noexcept;
 
 }  // namespace detail
 
@@ -32,7 +34,7 @@ struct LargeAllocator {
     if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
     return static_cast<T*>(detail::allocate_large(count * sizeof(T)));
   }
-  void deallocate(T* memory, std::size_t /*count*/) noexcept { detail::free_large(memory); }
+  void deallocate(T* memory, std::size_t count) noexcept { detail::free_large(memory, count * sizeof(T)); }
 
   template <class U>
   void construct(U* at) noexcept {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -34,9 +35,15 @@ bool wants_huge(std::size_t bytes, Paging paging) { return paging == Paging::hug
 // more than was asked for is in use.
 std::size_t rounded(std::size_t bytes, Paging paging) {
   const bool to_huge = wants_huge(bytes, paging) && bytes % huge_page >= huge_page / 2;
-  const std::size_t step = to_huge ? huge_page : 4096;
+  const std::size_t step = to_huge ? huge_page : page_unit;
   return (bytes + step - 1) / step * step;
 }
+
+/// At the end of a scope.
+struct GivesBack {
+  std::size_t bytes;
+  void operator()(MemoryBudget* budget) const noexcept { budget->give_back(bytes); }
+};
 
 [[noreturn]] void out_of_memory(std::size_t bytes, std::string_view purpose) {
   throw Error(ErrorKind::limit,
@@ -122,16 +129,16 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
     } else {  // mapped grows or shrinks by moving page tables
       const std::size_t least = wanted < map_from ? map_from : wanted;
       if (least != capacity_) {
-        if (void* p = PagePool::instance().resize(data_, least)) {
-          data_ = p;
-          capacity_ = least;
-        } else if (least > capacity_) {
+        void* p = PagePool::instance().resize(data_, least);
+        if (p == nullptr) {  // several pieces that were kept: a copy, and both for a moment
+          if (budget_) budget_->take(bytes_, purpose);
+          const std::unique_ptr<MemoryBudget, GivesBack> moment(budget_.get(), GivesBack{bytes_});
           p = map(least, purpose, wants_huge(bytes, paging_));
           std::memcpy(p, data_, bytes_);
           release();
-          data_ = p;
-          capacity_ = least;
-        }  // else it stays larger
+        }
+        data_ = p;
+        capacity_ = least;
       }
       const std::size_t used = bytes_ < capacity_ ? bytes_ : capacity_;
       if (bytes < used) std::memset(static_cast<char*>(data_) + bytes, 0, used - bytes);
@@ -155,8 +162,9 @@ void* allocate_large(std::size_t bytes) {
   return memory;
 }
 
-void free_large(void* memory) noexcept {
-  if (!PagePool::instance().unmap(memory)) std::free(memory);
+void free_large(void* memory, std::size_t bytes) noexcept {
+  if (bytes >= huge_from) return PagePool::instance().unmap(memory);
+  std::free(memory);
 }
 
 }  // namespace polyad::detail

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/page_pool.hpp"
 #include "polyad/error.hpp"
 #include "polyad/sizes.hpp"
 
@@ -25,6 +26,8 @@ void MemoryBudget::take(std::uint64_t bytes, std::string_view purpose) {
   std::uint64_t peak = peak_.load(std::memory_order_relaxed);
   while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
+  // Pages that nobody uses are in the memory too.
+  if (limit_ != 0) detail::PagePool::instance().keep_at_most(limit_ - now);
 }
 
 int Context::thread_count() const { return threads > 0 ? threads : default_threads(); }

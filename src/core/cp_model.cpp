@@ -337,12 +337,9 @@ class LargestEntries {
   std::vector<double> bars_;  // what an entry has to exceed
 };
 
+/// \param count of an entry at least, at most the rows
 std::vector<std::vector<TopEntry>> top_of_columns(const Matrix& a, std::uint64_t first, std::uint64_t columns,
-                                                  std::uint64_t count, const Context& context) {
-  count = std::min(count, a.rows);
-  if (count == 0) return std::vector<std::vector<TopEntry>>(columns);
-  const int threads = static_cast<int>(std::clamp<std::uint64_t>(a.rows * columns >> 16U, 1,
-                                                                 static_cast<std::uint64_t>(context.thread_count())));
+                                                  std::uint64_t count, int threads) {
   std::vector<LargestEntries> of_thread(static_cast<std::size_t>(threads), LargestEntries(first, columns, count));
   cpu::run_team(threads, [&](int rank, int size) {
     const cpu::Share share = cpu::share_of(a.rows, rank, size);
@@ -354,16 +351,25 @@ std::vector<std::vector<TopEntry>> top_of_columns(const Matrix& a, std::uint64_t
 
 }  // namespace
 
-std::vector<std::vector<TopEntry>> top_entries(const CpModel& model, int mode, std::uint64_t count,
-                                               const Context& context) {
+std::vector<std::vector<TopEntry>> top_entries_of_mode(const CpModel& model, int mode, std::uint64_t count,
+                                                       const Context& context) {
   const Matrix& a = factor_of(model, mode);
-  return top_of_columns(a, 0, a.cols, count, context);
+  count = std::min(count, a.rows);
+  std::vector<std::vector<TopEntry>> all(a.cols);
+  if (count == 0) return all;
+  if (count > a.rows / 64) {  // a large part of the columns: one by one, so that it takes little more than the result
+    for (std::uint64_t r = 0; r < a.cols; ++r) all[r] = std::move(top_of_columns(a, r, 1, count, 1)[0]);
+    return all;
+  }
+  const auto most = static_cast<std::uint64_t>(context.thread_count());
+  return top_of_columns(a, 0, a.cols, count, static_cast<int>(std::clamp<std::uint64_t>(a.rows >> 12U, 1, most)));
 }
 
 std::vector<TopEntry> top_entries(const CpModel& model, std::uint64_t component, int mode, std::uint64_t count) {
   const Matrix& a = factor_of(model, mode);
   if (component >= a.cols) throw usage_error(fmt::format("component {} of a model of rank {}", component + 1, a.cols));
-  return std::move(top_of_columns(a, component, 1, count, {})[0]);
+  if (count == 0 || a.rows == 0) return {};
+  return std::move(top_of_columns(a, component, 1, std::min(count, a.rows), 1)[0]);
 }
 
 std::string label_of(const CpModel& model, int mode, std::uint64_t index) {

@@ -2,6 +2,7 @@
 /// \file The mappings of large arrays, and those that nobody uses at the moment (polyad/page_reuse.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -10,7 +11,8 @@
 
 namespace polyad::detail {
 
-inline constexpr std::size_t small_page = 4096;
+/// Whole pages on every kernel: some have pages of 16 or 64 kB.
+inline constexpr std::size_t page_unit = std::size_t{1} << 16U;
 inline constexpr std::size_t huge_page = std::size_t{1} << 21U;
 
 /// Which pages an array takes.
@@ -20,27 +22,28 @@ enum class PageKind : std::uint8_t {
   any,    ///< whatever is kept; fresh ones are huge
 };
 
-/// All mappings of the process. A mapping may be made of several kept ones: pages are moved (mremap), not copied.
+/// All mappings of the process. A mapping may be made of several kept pieces: pages are moved (mremap), not copied.
 class PagePool {
  public:
   [[nodiscard]] static PagePool& instance();
 
   struct Mapping {
-    void* data = nullptr;       ///< null: the system gives no more
-    std::size_t used_before = 0;  ///< the first bytes, which are not 0
+    void* data = nullptr;         ///< null: the system gives no more
+    std::size_t used_before = 0;  ///< so many of the first bytes may be other than 0
   };
-  /// Whole pages; huge ones are aligned to their size.
+  /// \param bytes a multiple of page_unit. Huge pages begin at multiples of their size.
   [[nodiscard]] Mapping map(std::size_t bytes, PageKind kind);
-  /// False, and nothing happens, if it is no mapping.
-  bool unmap(void* data) noexcept;
-  /// Changes the size of a mapping to whole pages, keeping the content; the bytes behind it are 0. Null if that cannot
-  /// be: it then stays as it was.
+  void unmap(void* data) noexcept;
+  /// Changes the size of a mapping to a multiple of page_unit, keeping the content; bytes behind it are 0. Null if a
+  /// mapping of several pieces should grow, or the system gives no more: it then stays as it was.
   [[nodiscard]] void* resize(void* data, std::size_t to);
 
-  void begin_reuse(std::uint64_t most) noexcept;
+  void begin_reuse(std::uint64_t also_up_to) noexcept;
   void end_reuse() noexcept;
+  /// Keeps no more than so many bytes.
+  void keep_at_most(std::size_t bytes) noexcept;
   /// Bytes that are kept.
-  [[nodiscard]] std::size_t kept();
+  [[nodiscard]] std::size_t kept() const noexcept { return kept_bytes_.load(std::memory_order_relaxed); }
 
  private:
   /// Pages side by side that the system knows as one area.
@@ -49,21 +52,23 @@ class PagePool {
     std::size_t bytes = 0;
     bool huge = false;
   };
+  using Pieces = std::vector<Piece>;
 
-  [[nodiscard]] static char* map_fresh(std::size_t bytes, bool huge);
-  [[nodiscard]] std::size_t move_kept(char* to, std::size_t bytes, bool huge, std::vector<Piece>& moved);
-  void keep(const Piece& piece) noexcept;
-  void let_go(std::size_t at_most) noexcept;
+  [[nodiscard]] static char* map_fresh(std::size_t bytes, bool huge) noexcept;
+  [[nodiscard]] Piece* best_kept(std::size_t bytes, bool huge) noexcept;
+  [[nodiscard]] bool move_kept(char* to, std::size_t bytes, bool huge, Pieces& pieces) noexcept;
+  void give_back(const Piece& piece) noexcept;
+  void let_go(std::size_t bytes) noexcept;
   void count_mapped() noexcept;
 
   std::mutex mutex_;
   int scopes_ = 0;
   std::size_t mapped_ = 0;  // in use
   std::size_t most_mapped_ = 0;
-  std::size_t allowed_ = 0;  // in use or kept, if the most that was in use is less
-  std::size_t kept_bytes_ = 0;
-  std::vector<Piece> kept_;
-  std::unordered_map<void*, std::vector<Piece>> pieces_;  // of every mapping
+  std::size_t also_up_to_ = 0;
+  std::atomic<std::size_t> kept_bytes_ = 0;
+  Pieces kept_;
+  std::unordered_map<void*, Pieces> mappings_;
 };
 
 }  // namespace polyad::detail

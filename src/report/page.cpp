@@ -36,7 +36,7 @@ ModeView view_of(const CpModel& model, int mode, std::uint64_t searched) {
   view.dim = a.rows;
   view.labelled = m < model.labels.size() && !model.labels[m].empty();
   view.order = mode_order(model, mode);
-  view.top = top_entries(model, mode, searched);
+  view.top = top_entries_of_mode(model, mode, searched);
   for (std::vector<TopEntry>& entries : view.top) {
     std::erase_if(entries, [](const TopEntry& entry) { return entry.value == 0; });
     for (const TopEntry& entry : entries) view.ids.push_back(entry.index);

@@ -459,7 +459,7 @@ TEST(CpModel, TopEntriesOfAllComponents) {
     a(i, 2) = 0;
   }
   for (const std::uint64_t count : {0, 1, 7, 500, 99'999}) {
-    const std::vector<std::vector<TopEntry>> found = top_entries(model, 0, count, context);
+    const std::vector<std::vector<TopEntry>> found = top_entries_of_mode(model, 0, count, context);
     ASSERT_EQ(found.size(), 3U);
     for (std::uint64_t r = 0; r < 3; ++r) {
       std::vector<TopEntry> want;
@@ -473,8 +473,8 @@ TEST(CpModel, TopEntriesOfAllComponents) {
       }
     }
   }
-  EXPECT_TRUE(top_entries(random_model(std::array<std::uint64_t, 1>{0}, 2), 0, 5)[1].empty());
-  EXPECT_THROW((void)top_entries(model, 1, 1, context), Error);
+  EXPECT_TRUE(top_entries_of_mode(random_model(std::array<std::uint64_t, 1>{0}, 2), 0, 5)[1].empty());
+  EXPECT_THROW((void)top_entries_of_mode(model, 1, 1, context), Error);
 }
 
 TEST(CpModel, Names) {

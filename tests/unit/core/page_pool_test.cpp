@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <polyad/polyad.hpp>
 #include <thread>
@@ -81,10 +82,32 @@ TEST(PageReuse, AssembledArraysShrinkInPlace) {
     const auto b = full(4 * mega, Paging::plain);
   }
   Buffer<std::uint8_t> all = full(8 * mega, Paging::plain);
+  const std::uint8_t* before = all.data();
   all.resize(3 * mega, "a test");
+  EXPECT_EQ(all.data(), before);
+  EXPECT_EQ(kept(), 5 * mega);
   all.resize(8 * mega, "a test");
   EXPECT_TRUE(std::all_of(all.begin(), all.begin() + 3 * mega, [](std::uint8_t v) { return v == 1; }));
   EXPECT_TRUE(all_zero(all, 3 * mega));
+}
+
+TEST(PageReuse, TheLimitCountsWhatIsKept) {
+  const PageReuse reuse(std::uint64_t{1} << 40U);
+  Context context;
+  context.memory = std::make_shared<MemoryBudget>(20 * mega);
+  { const Buffer<std::uint8_t> b(context, 16 * mega, "a test", Paging::plain); }
+  EXPECT_EQ(kept(), 16 * mega);
+  context.memory->take(10 * mega, "memory that is no array");
+  EXPECT_LE(kept(), 10 * mega);
+  // An array of several pieces grows: for a moment there are two of it, and that is counted.
+  { const Buffer<std::uint8_t> b(context, 1 * mega + 1, "a test", Paging::plain); }
+  Buffer<std::uint8_t> grows(context, 6 * mega, "a test", Paging::plain);
+  if (detail::PagePool::instance().kept() > 0) (void)full(1 * mega, Paging::plain);
+  EXPECT_LE(context.memory->used() + kept(), 20 * mega);
+  context.memory->give_back(10 * mega);
+  grows.resize(9 * mega, "a test");
+  EXPECT_EQ(context.memory->used(), 9 * mega);
+  EXPECT_LE(context.memory->peak(), 20 * mega);
 }
 
 TEST(PageReuse, NeverMoreThanTheArraysWereAlone) {

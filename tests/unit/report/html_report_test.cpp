@@ -284,9 +284,7 @@ TEST(ReportColumns, LinesOfLongColumnsLoseNoPeak) {
   }
 }
 
-TEST(ReportColumns, EmptyColumns) {
-  EXPECT_TRUE(report::lines(Matrix(0, 2), {}, 400)[1].values.empty());
-}
+TEST(ReportColumns, EmptyColumns) { EXPECT_TRUE(report::lines(Matrix(0, 2), {}, 400)[1].values.empty()); }
 
 // ---- the page
 
