@@ -107,6 +107,9 @@ TEST(Tiles, GiveTheCoordinatesBack) {
   for (const Shape& shape : shapes())
     for (const Precision precision : {Precision::f32, Precision::f64})
       for (const int kind : {0, 1, 2}) {  // whole numbers, decimals, neither
+#ifdef POLYAD_SANITIZED                   // sorting what is compared takes most of the time there
+        if ((precision == Precision::f32) != (kind == 0)) continue;
+#endif
         CooTensor x = whole_numbers(shape, precision);
         set_values(x, [&](std::uint64_t k) {
           const auto v = static_cast<double>(k % 977) - 400;
@@ -117,6 +120,8 @@ TEST(Tiles, GiveTheCoordinatesBack) {
         Context context;
         context.threads = kind + 1;
         bool cut = false;
+        CooTensor there = clone(x);
+        sort_nonzeros(there, order);
         for (int mode = 0; mode < x.order(); ++mode) {
           SCOPED_TRACE(testing::Message() << shape.name << ", mode " << mode + 1 << ", values " << kind);
           const Tensor t = build(x, "tiles", {.mode = mode, .tile_bytes = small_tiles}, context);
@@ -125,8 +130,6 @@ TEST(Tiles, GiveTheCoordinatesBack) {
           const std::size_t value = tiles.plain ? tiles.plain->values.index() : tiles.values.index();
           EXPECT_EQ(value == ValueBuffer(Buffer<float>()).index(), precision == Precision::f32 || kind < 2);
           CooTensor back = t.to_coo(context);
-          CooTensor there = clone(x);
-          sort_nonzeros(there, order);
           sort_nonzeros(back, order);
           EXPECT_TRUE(same_nonzeros(there, back));
         }
