@@ -44,7 +44,8 @@ class Pages {
   ~Pages();
 
   void swap(Pages& other) noexcept;
-  /// Changes the size, keeping the content; mapped pages move without being copied.
+  /// Changes the size, keeping the content; mapped pages move without being copied, unless they were several arrays'
+  /// before (PageReuse).
   void resize(std::size_t bytes, std::string_view purpose);
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] bool is_view() const noexcept { return owner_ != nullptr; }

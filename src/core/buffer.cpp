@@ -39,7 +39,7 @@ std::size_t rounded(std::size_t bytes, Paging paging) {
   return (bytes + step - 1) / step * step;
 }
 
-/// At the end of a scope.
+/// Of a pointer that owns what was taken from a budget for a while, not the budget.
 struct GivesBack {
   std::size_t bytes;
   void operator()(MemoryBudget* budget) const noexcept { budget->give_back(bytes); }
@@ -130,7 +130,7 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
       const std::size_t least = wanted < map_from ? map_from : wanted;
       if (least != capacity_) {
         void* p = PagePool::instance().resize(data_, least);
-        if (p == nullptr) {  // several pieces that were kept: a copy, and both for a moment
+        if (p == nullptr) {  // made of several kept pieces: a copy, and for a moment both count
           if (budget_) budget_->take(bytes_, purpose);
           const std::unique_ptr<MemoryBudget, GivesBack> moment(budget_.get(), GivesBack{bytes_});
           p = map(least, purpose, wants_huge(bytes, paging_));

@@ -64,8 +64,8 @@ PagePool::Piece* PagePool::best_kept(std::size_t bytes, bool huge) noexcept {
   return best;
 }
 
-/// Moves kept pages to the next bytes of a mapping behind its pieces, replacing it there. False if the system does not
-/// do it: nobody knows then what is mapped behind the pieces, at most as many bytes as the first kept one has.
+/// Moves kept pages to the bytes of a mapping behind its pieces, replacing it there. False if the system does not do
+/// it: it may have unmapped the bytes behind the pieces before it gave up.
 bool PagePool::move_kept(char* to, std::size_t bytes, bool huge, Pieces& pieces) noexcept {
   std::size_t done = sum_of(pieces);
   while (Piece* best = best_kept(bytes - done, huge)) {
