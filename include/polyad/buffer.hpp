@@ -23,14 +23,21 @@ enum class Paging : std::uint8_t {
           ///< slower)
 };
 
+/// What an array holds at first.
+enum class Content : std::uint8_t {
+  zero,  ///< nothing but 0
+  any,   ///< anything, as all of it will be written: pages that were in use before (PageReuse) need not be cleared
+};
+
 namespace detail {
 
 /// Untyped owner of pages; see Buffer.
 class Pages {
  public:
   Pages() = default;
-  /// Takes `bytes` from `budget` (may be null) and maps them, uninitialised (zero pages).
-  Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging);
+  /// Takes `bytes` from `budget` (may be null) and maps them.
+  Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging,
+        Content content = Content::zero);
   /// Views memory that `owner` keeps alive; never counted.
   Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes, bool in_file = false);
   Pages(const Pages&) = delete;
@@ -46,7 +53,7 @@ class Pages {
   void swap(Pages& other) noexcept;
   /// Changes the size, keeping the content; mapped pages move without being copied, unless they were several arrays'
   /// before (PageReuse).
-  void resize(std::size_t bytes, std::string_view purpose);
+  void resize(std::size_t bytes, std::string_view purpose, Content added = Content::zero);
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] bool is_view() const noexcept { return owner_ != nullptr; }
   [[nodiscard]] bool is_in_file() const noexcept { return in_file_; }
@@ -83,9 +90,10 @@ class Buffer {
     return *this;
   }
   ~Buffer() = default;
-  /// `count` elements, zero on first touch, counted in the context's budget under the name `purpose`.
-  Buffer(const Context& context, std::size_t count, std::string_view purpose, Paging paging = Paging::huge)
-      : pages_(context.memory, bytes_for(count), purpose, paging), size_(count) {}
+  /// `count` elements, counted in the context's budget under the name `purpose`.
+  Buffer(const Context& context, std::size_t count, std::string_view purpose, Paging paging = Paging::huge,
+         Content content = Content::zero)
+      : pages_(context.memory, bytes_for(count), purpose, paging, content), size_(count) {}
 
   /// A view of `count` elements at `data` that `owner` keeps alive (a mapped file, a NumPy array).
   /// \param in_file the memory is a mapped file: pages that nobody wrote to come back from it when they are let go

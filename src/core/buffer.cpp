@@ -50,18 +50,19 @@ struct GivesBack {
               fmt::format("{} needs {}, which this machine does not give", purpose, readable_bytes(bytes)));
 }
 
-void* map(std::size_t bytes, std::string_view purpose, bool huge) {
+void* map(std::size_t bytes, std::string_view purpose, bool huge, Content content = Content::zero) {
   const PagePool::Mapping mapping = PagePool::instance().map(bytes, huge ? PageKind::huge : PageKind::plain);
   if (mapping.data == nullptr) out_of_memory(bytes, purpose);
-  if (mapping.used_before > 0) std::memset(mapping.data, 0, mapping.used_before);
+  if (mapping.used_before > 0 && content == Content::zero) std::memset(mapping.data, 0, mapping.used_before);
   return mapping.data;
 }
 
 }  // namespace
 
-Pages::Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging)
+Pages::Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging,
+             Content content)
     : budget_(std::move(budget)), paging_(paging) {
-  resize(bytes, purpose);
+  resize(bytes, purpose, content);
 }
 
 Pages::Pages(std::shared_ptr<const void> owner, void* data, std::size_t bytes, bool in_file)
@@ -91,7 +92,7 @@ void Pages::swap(Pages& other) noexcept {
   std::swap(paging_, other.paging_);
 }
 
-void Pages::resize(std::size_t bytes, std::string_view purpose) {
+void Pages::resize(std::size_t bytes, std::string_view purpose, Content added) {
   if (owner_) {
     if (bytes <= bytes_) {
       bytes_ = bytes;
@@ -121,7 +122,7 @@ void Pages::resize(std::size_t bytes, std::string_view purpose) {
       }
     } else if (capacity_ < map_from || (wants_huge(bytes, paging_) && !wants_huge(bytes_, paging_))) {
       // Small becomes mapped, or becomes large enough for huge pages: a copy of little.
-      void* p = map(wanted, purpose, wants_huge(bytes, paging_));
+      void* p = map(wanted, purpose, wants_huge(bytes, paging_), added);
       if (data_ != nullptr) std::memcpy(p, data_, bytes_);
       release();
       data_ = p;

@@ -38,19 +38,31 @@ PagePool& PagePool::instance() {
   return *pool;
 }
 
-char* PagePool::map_fresh(std::size_t bytes, bool huge) noexcept {
-  const std::size_t more = huge ? huge_page : 0;
+/// \param fresh aligned ones and huge ones begin at multiples of a huge page
+char* PagePool::map_fresh(std::size_t bytes, Fresh fresh) noexcept {
+  const bool aligned = fresh != Fresh::small;
+  const std::size_t more = aligned ? huge_page : 0;
   void* p = mmap(nullptr, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
   auto* begin = static_cast<char*>(p);
-  if (!huge) return begin;
-  // Aligned to huge pages: the ends go back.
+  if (!aligned) return begin;
+  // The ends go back.
   const std::size_t off = reinterpret_cast<std::uintptr_t>(begin) % huge_page;
   const std::size_t front = off == 0 ? 0 : huge_page - off;
   if (front > 0) munmap(begin, front);
   munmap(begin + front + bytes, huge_page - front);
-  madvise(begin + front, bytes, MADV_HUGEPAGE);
+  if (fresh == Fresh::huge) madvise(begin + front, bytes, MADV_HUGEPAGE);
   return begin + front;
+}
+
+/// Whether a mapping is to take huge pages that are kept. One of small pages leaves them to others while there are
+/// enough small ones.
+bool PagePool::takes_huge(std::size_t bytes, PageKind kind) const noexcept {
+  if (kind != PageKind::plain) return true;
+  std::size_t small = 0;
+  std::size_t large = 0;
+  for (const Piece& piece : kept_) (piece.huge ? large : small) += piece.bytes;
+  return bytes >= huge_page && small < bytes && large > 0;
 }
 
 /// The smallest kept piece that is enough for whole units of `bytes`, else the largest; null if there is none.
@@ -88,10 +100,12 @@ bool PagePool::move_kept(char* to, std::size_t bytes, bool huge, Pieces& pieces)
 PagePool::Mapping PagePool::map(std::size_t bytes, PageKind kind) {
   const std::lock_guard lock(mutex_);
   const bool huge = kind != PageKind::plain;
-  char* data = map_fresh(bytes, huge);
+  const bool takes_kept_huge = takes_huge(bytes, kind);
+  const Fresh fresh = huge ? Fresh::huge : takes_kept_huge ? Fresh::small_aligned : Fresh::small;
+  char* data = map_fresh(bytes, fresh);
   if (data == nullptr) {
     let_go(kept_bytes_);
-    data = map_fresh(bytes, huge);
+    data = map_fresh(bytes, fresh);
     if (data == nullptr) return {};
   }
   Pieces* pieces = nullptr;
@@ -105,7 +119,7 @@ PagePool::Mapping PagePool::map(std::size_t bytes, PageKind kind) {
     return {};
   }
   // Huge ones first, as these have to stay aligned.
-  const bool moved = (kind == PageKind::plain || move_kept(data, bytes, true, *pieces)) &&
+  const bool moved = (!takes_kept_huge || move_kept(data, bytes, true, *pieces)) &&
                      (kind == PageKind::huge || move_kept(data, bytes, false, *pieces));
   const std::size_t used_before = sum_of(*pieces);
   if (!moved) {
@@ -113,7 +127,7 @@ PagePool::Mapping PagePool::map(std::size_t bytes, PageKind kind) {
     for (const Piece& piece : *pieces) munmap(piece.begin, piece.bytes);
     mappings_.erase(data);
     let_go(kept_bytes_);
-    data = map_fresh(bytes, huge);
+    data = map_fresh(bytes, fresh);
     if (data == nullptr) return {};
     try {
       mappings_[data].push_back({data, bytes, huge});

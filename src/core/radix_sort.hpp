@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
+#include "core/bucket_batches.hpp"
 #include "polyad/buffer.hpp"
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
@@ -241,7 +242,7 @@ struct SpareStore : ArrayStore<Rec> {
 
   void prepare(const Context& context, std::uint64_t n, std::string_view purpose) {
     if (!buffer.empty()) return;
-    buffer = Buffer<Rec>(context, n, purpose);
+    buffer = Buffer<Rec>(context, n, purpose, Paging::huge, Content::any);
     this->data = buffer.data();
   }
 };
@@ -254,7 +255,7 @@ struct Scratch {
   [[nodiscard]] Buffer<Rec> room(const Context& context, std::uint64_t n, std::string_view purpose) {
     if (bytes.size() / sizeof(Rec) < n) {
       bytes = {};
-      bytes = Buffer<std::byte>(context, n * sizeof(Rec), purpose);
+      bytes = Buffer<std::byte>(context, n * sizeof(Rec), purpose, Paging::huge, Content::any);
     }
     const std::shared_ptr<const void> lent(bytes.data(), [](const void*) {});
     return Buffer<Rec>::view(lent, reinterpret_cast<Rec*>(bytes.data()), n);
@@ -299,12 +300,13 @@ class Sort {
   void run(const Callback& before_visits) {
     if (n_ == 0) return;
     threads_ = context_.thread_count();
-    scratch_ = lent_ ? lent_->template room<Rec>(context_, n_, purpose_) : Buffer<Rec>(context_, n_, purpose_);
+    scratch_ = lent_ ? lent_->template room<Rec>(context_, n_, purpose_)
+                     : Buffer<Rec>(context_, n_, purpose_, Paging::huge, Content::any);
     if (n_ <= leaf_records<Rec>) {
       spare_ = Buffer<Rec>(context_, n_, purpose_);
       source_.load(0, n_, scratch_.data());
       before_visits();
-      leaf(0, 0, n_, spare_.data());
+      leaf(0, {0, n_, bits_, Place::scratch}, spare_.data());
       return;
     }
     const std::uint64_t share = n_ / (8 * static_cast<std::uint64_t>(threads_));
@@ -368,17 +370,18 @@ class Sort {
   static void emit_buckets(const Node& parent, int digit, const std::uint64_t* ends, std::size_t buckets, Place place,
                            const Emit& emit) {
     constexpr std::uint64_t small = leaf_records<Rec> / 8;
-    Node pending{parent.begin, 0, parent.bits, place};
+    const int bits = digit == parent.bits ? 0 : parent.bits;  // by the last digit, neighbours are in order
+    Node pending{parent.begin, 0, bits, place};
     std::uint64_t at = parent.begin;
     for (std::size_t b = 0; b < buckets; ++b) {
       const std::uint64_t size = ends[b] - at;
       if (pending.size > 0 && pending.size + size > small) {
         emit(pending);
-        pending = {at, 0, parent.bits, place};
+        pending = {at, 0, bits, place};
       }
       if (size > small) {
         emit(Node{at, size, parent.bits - digit, place});
-        pending = {ends[b], 0, parent.bits, place};
+        pending = {ends[b], 0, bits, place};
       } else {
         pending.size += size;
       }
@@ -409,12 +412,65 @@ class Sort {
       one_bucket |= sum - begin == node.size;
     }
     if (one_bucket) return {};
-    cpu::run_team(team, [&](int rank, int size) {
-      const cpu::Share s = cpu::share_of(node.size, rank, size);
-      scatter(from, to, node.begin + s.begin, node.begin + s.end, floor_ + node.bits - digit, digit,
-              next.data() + static_cast<std::size_t>(rank) * buckets);
+    const auto scatter_shares = [&](const auto& scatter_share) {
+      cpu::run_team(team, [&](int rank, int size) {
+        const cpu::Share s = cpu::share_of(node.size, rank, size);
+        scatter_share(node.begin + s.begin, node.begin + s.end, rank,
+                      next.data() + static_cast<std::size_t>(rank) * buckets);
+      });
+    };
+    const int shift = floor_ + node.bits - digit;
+    if constexpr (std::is_base_of_v<ArrayStore<Rec>, To>) {
+      if (const Buffer<Rec> room = batches_of(buckets, team, node.size); !room.empty()) {
+        scatter_shares([&](std::uint64_t begin, std::uint64_t end, int rank, std::uint64_t* first) {
+          Rec* mine = const_cast<Rec*>(room.data()) + static_cast<std::size_t>(rank) * buckets * batch;
+          scatter_by_batches(from, to.data, begin, end, shift, {first, buckets}, mine);
+        });
+        return ends;
+      }
+    }
+    scatter_shares([&](std::uint64_t begin, std::uint64_t end, int, std::uint64_t* first) {
+      scatter(from, to, begin, end, shift, digit, first);
     });
     return ends;
+  }
+
+  // Whole cache lines of every record.
+  static constexpr std::size_t batch = 16;
+
+  // Room for batches of all buckets, if a second-level cache has it and they are little beside the records: what is
+  // partitioned needs no more memory than before. Empty if not.
+  [[nodiscard]] Buffer<Rec> batches_of(std::size_t buckets, int team, std::uint64_t records) const {
+    constexpr std::size_t most_bytes = std::size_t{512} << 10U;
+    const std::size_t all = buckets * batch * static_cast<std::size_t>(team);
+    const MemoryBudget* budget = context_.memory.get();
+    const bool affordable =
+        budget == nullptr || budget->limit() == 0 || budget->used() + all * sizeof(Rec) <= budget->limit();
+    if (buckets < 64 || buckets * batch * sizeof(Rec) > most_bytes || all > records / 8 || !affordable) return {};
+    return Buffer<Rec>(context_, all, purpose_);
+  }
+
+  template <class From>
+  static void scatter_by_batches(const From& from, Rec* to, std::uint64_t begin, std::uint64_t end, int shift,
+                                 std::span<std::uint64_t> next, Rec* room) {
+    const auto write = [to](const Rec* records, std::uint64_t first, std::uint64_t last) {
+      if (last - first == batch) {
+        stream_copy(records, batch, to + first);
+      } else {
+        std::copy_n(records, last - first, to + first);
+      }
+    };
+    BucketBatches<Rec, batch, decltype(write)> batches(room, next, write);
+    std::array<Rec, block_records> block;
+    const auto mask = static_cast<std::uint32_t>(next.size() - 1);
+    while (begin < end) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, block_records));
+      from.load(begin, n, block.data());
+      for (std::size_t i = 0; i < n; ++i)
+        batches.put(static_cast<std::uint32_t>(key_of(block[i]) >> shift) & mask, [&](Rec& r) { r = block[i]; });
+      begin += n;
+    }
+    batches.finish();
   }
 
   template <class From>
@@ -543,7 +599,7 @@ class Sort {
     }
     if (node.size <= leaf_records<Rec>) {
       if (node.place == Place::other) other_.load(node.begin, node.size, records);
-      leaf(rank, node.begin, node.size, spare);
+      leaf(rank, node, spare);
       return;
     }
     while (node.bits > 0) {
@@ -571,9 +627,10 @@ class Sort {
     visitor_.equal(rank, node.begin, node.size, records, 1);
   }
 
-  void leaf(int rank, std::uint64_t begin, std::uint64_t size, Rec* spare) {
-    const Rec* sorted = sort_in_cache(scratch_.data() + begin, spare, static_cast<std::size_t>(size), floor_);
-    visitor_.sorted(rank, begin, static_cast<std::size_t>(size), sorted);
+  void leaf(int rank, const Node& node, Rec* spare) {
+    Rec* records = scratch_.data() + node.begin;
+    const auto size = static_cast<std::size_t>(node.size);
+    visitor_.sorted(rank, node.begin, size, node.bits == 0 ? records : sort_in_cache(records, spare, size, floor_));
   }
 
   const Context& context_;

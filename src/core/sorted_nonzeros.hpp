@@ -36,6 +36,35 @@ struct PackedNonzeros {
     return static_cast<Index>(static_cast<std::uint64_t>(radix::key_of(records[z]) >> p.shift) & p.mask);
   }
   [[nodiscard]] Value value(std::uint64_t z) const { return records[z].payload; }
+  /// The indices of nonzeros [begin, begin + count).
+  template <class Index>
+  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, Index* out) const {
+    const Place p = places[level];
+    const radix::Record<Key, Value>* from = records + begin;
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] = static_cast<Index>(static_cast<std::uint64_t>(radix::key_of(from[i]) >> p.shift) & p.mask);
+  }
+  /// Sets out[i] to 1 where nonzero begin + i differs from the one before it in one of the first levels, else to 0.
+  /// begin > 0
+  void new_tuples(std::uint64_t begin, std::size_t count, std::size_t levels, std::uint8_t* out) const {
+    int floor = 8 * static_cast<int>(sizeof(Key)) - 1;
+    bool any = false;  // indices that are all 0 have no bits
+    for (std::size_t l = 0; l < levels; ++l)
+      if (places[l].mask != 0) {
+        floor = places[l].shift;
+        any = true;
+      }
+    if (!any) {
+      std::fill_n(out, count, std::uint8_t{0});
+      return;
+    }
+    Key before = radix::key_of(records[begin - 1]) >> floor;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Key key = radix::key_of(records[begin + i]) >> floor;
+      out[i] = key != before;
+      before = key;
+    }
+  }
   /// The first level at which nonzeros [begin, begin + count) differ from the ones before them, or `below` if that is
   /// no less. begin > 0
   void new_levels(std::uint64_t begin, std::size_t count, std::uint8_t below, std::uint8_t* out) const {
@@ -61,6 +90,19 @@ struct SortedCoordinates {
     return static_cast<Index>(indices[level][z]);
   }
   [[nodiscard]] Value value(std::uint64_t z) const { return values[z]; }
+  template <class Index>
+  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, Index* out) const {
+    const StoredIndex* from = indices[level] + begin;
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Index>(from[i]);
+  }
+  void new_tuples(std::uint64_t begin, std::size_t count, std::size_t levels, std::uint8_t* out) const {
+    std::fill_n(out, count, std::uint8_t{0});
+    for (std::size_t l = 0; l < levels; ++l) {
+      const StoredIndex* index = indices[l] + begin;
+      const StoredIndex* before = index - 1;
+      for (std::size_t i = 0; i < count; ++i) out[i] |= static_cast<std::uint8_t>(index[i] != before[i]);
+    }
+  }
   void new_levels(std::uint64_t begin, std::size_t count, std::uint8_t below, std::uint8_t* out) const {
     std::fill_n(out, count, below);
     for (std::uint8_t l = below; l-- > 0;) {  // one level after the other: loops without branches

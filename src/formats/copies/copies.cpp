@@ -10,6 +10,7 @@
 
 #include "backends/cpu/threads.hpp"
 #include "formats/copies/row_sort.hpp"
+#include "formats/padded_buffer.hpp"
 
 namespace polyad {
 
@@ -37,10 +38,11 @@ RowsOfPart rows_of(const Nonzeros& nonzeros, std::uint64_t begin, std::uint64_t 
 }
 
 SortedCopy::NarrowBuffer buffer_of(std::uint64_t bytes, std::size_t count, const Context& context) {
-  if (bytes == 2) return Buffer<std::uint16_t>(context, count, purpose, Paging::plain);
-  if (bytes == 3) return Buffer<Index24>(context, count, purpose, Paging::plain);
-  if (bytes == 4) return Buffer<std::uint32_t>(context, count, purpose, Paging::plain);
-  return Buffer<std::uint64_t>(context, count, purpose, Paging::plain);
+  constexpr std::size_t padding = SortedCopy::padding;
+  if (bytes == 2) return padded_buffer<std::uint16_t>(count, padding, purpose, context);
+  if (bytes == 3) return padded_buffer<Index24>(count, padding, purpose, context);
+  if (bytes == 4) return padded_buffer<std::uint32_t>(count, padding, purpose, context);
+  return padded_buffer<std::uint64_t>(count, padding, purpose, context);
 }
 
 /// Where every index begins: at its first nonzero, or where that would be.
@@ -120,12 +122,12 @@ SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const
   s.indices.resize(s.tensor_shape.dims.size());
   const std::uint64_t width = index_bytes(x.dims, mode);
   for (const int m : nonzeros.mode_order())
-    if (m != mode) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, x.nnz() + padding, context);
+    if (m != mode) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, x.nnz(), context);
   if (const std::optional<double> divisor = float_divisor(x, context)) {
     s.value_divisor = *divisor;
-    s.values = Buffer<float>(context, x.nnz(), purpose, Paging::plain);
+    s.values = Buffer<float>(context, x.nnz(), purpose, Paging::plain, Content::any);
   } else {
-    s.values = Buffer<double>(context, x.nnz(), purpose, Paging::plain);
+    s.values = Buffer<double>(context, x.nnz(), purpose, Paging::plain, Content::any);
   }
   return s;
 }

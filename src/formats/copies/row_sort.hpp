@@ -10,15 +10,10 @@
 /// Shares of threads and buckets are written in the order of the nonzeros: the result does not depend on their number.
 #pragma once
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -27,6 +22,7 @@
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
+#include "core/bucket_batches.hpp"
 #include "core/tensor_sample.hpp"
 #include "polyad/buffer.hpp"
 #include "polyad/context.hpp"
@@ -75,7 +71,7 @@ class RowSort {
     while (((rows_ - 1) >> shift_) >= most_granules) ++shift_;
     count();
     if (!cut()) return {};
-    low_ = Buffer<std::uint16_t>(context_, nnz_ + batch, purpose, Paging::plain);
+    low_ = Buffer<std::uint16_t>(context_, nnz_ + batch, purpose, Paging::plain, Content::any);
     scatter();
     return finish();
   }
@@ -253,23 +249,8 @@ class RowSort {
       for (std::size_t b = 0; b < buckets_.size(); ++b)
         if (const std::uint64_t end = cursors[b].next; end % batch != 0 && end > first[b])
           write_batch(batches_begin + b * stride, std::max(first[b], end - end % batch), end);
-#if defined(__SSE2__)
-      _mm_sfence();
-#endif
+      end_of_streams();
     });
-  }
-
-  /// A whole batch, aligned to 16 bytes. Past the caches where that is possible, as buckets are read long after: the
-  /// scatter is 1.2x faster.
-  template <class T>
-  static void stream_batch(const T* from, T* to) {
-#if defined(__SSE2__)
-    const auto* lines = reinterpret_cast<const __m128i*>(from);
-    for (std::size_t k = 0; k < batch * sizeof(T) / sizeof(__m128i); ++k)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to) + k, _mm_load_si128(lines + k));
-#else
-    std::memcpy(to, from, batch * sizeof(T));
-#endif
   }
 
   /// Nonzeros begin .. end of a bucket, which a batch holds.
@@ -278,7 +259,7 @@ class RowSort {
       const T* from = reinterpret_cast<const T*>(from_batch);
       from_batch += batch * sizeof(T);
       if (end - begin == batch) {
-        stream_batch(from, to + begin);
+        stream_copy(from, batch, to + begin);
       } else {
         std::copy_n(from + begin % batch, end - begin, to + begin);
       }

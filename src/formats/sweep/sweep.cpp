@@ -6,13 +6,33 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "backends/cpu/threads.hpp"
 #include "core/sorted_nonzeros.hpp"
+#include "formats/padded_buffer.hpp"
 
 namespace polyad {
 
 namespace {
+
+/// Copies some elements: of a fibre there are so few that a call of memcpy, or the instruction that compilers put in
+/// its place, takes twice as long.
+template <class T>
+void copy_few(const T* from, std::size_t count, T* to) {
+  constexpr std::size_t step = 16 / sizeof(T);
+  const auto copy = [&]<std::size_t some>(std::integral_constant<std::size_t, some>) {
+    std::memcpy(to, from, some * sizeof(T));
+    from += some;
+    to += some;
+  };
+  for (; count >= step; count -= step) copy(std::integral_constant<std::size_t, step>());
+  if ((count & 4U) != 0) copy(std::integral_constant<std::size_t, 4>());
+  if ((count & 2U) != 0) copy(std::integral_constant<std::size_t, 2>());
+  if ((count & 1U) != 0) copy(std::integral_constant<std::size_t, 1>());
+}
 
 /// The chunks of sorted nonzeros, arranged by one thread each. Levels: the fibre modes, then the leaf modes.
 template <class Nonzeros, class Index>
@@ -68,39 +88,50 @@ struct Arranger {
     return bounds;
   }
 
-  /// Calls take(begin, length) for the fibres of a chunk.
-  template <class Take>
-  void for_each_fibre(std::uint64_t chunk, const Take& take) const {
+  /// Counts the fibres of a chunk by length. \param in_order [nonzeros of the chunk] gets their lengths
+  void count(std::uint64_t chunk, Sweep::Lengths& lengths, std::uint8_t* in_order) const {
+    lengths.fill(0);
+    const auto take = [&](std::uint64_t length) {
+      *in_order++ = static_cast<std::uint8_t>(length);
+      ++lengths[length - 1];
+    };
     const std::uint64_t end = chunk_end(chunk);
     std::uint64_t begin = chunk_begin(chunk);
-    const auto same = static_cast<std::uint8_t>(to.split.fibres.size());
-    std::array<std::uint8_t, 1024> levels;
-    for (std::uint64_t block = begin + 1; block < end; block += levels.size()) {
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(levels.size(), end - block));
-      nonzeros.new_levels(block, count, same, levels.data());
+    std::array<std::uint8_t, 1024> is_new;
+    for (std::uint64_t block = begin + 1; block < end; block += is_new.size()) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(is_new.size(), end - block));
+      nonzeros.new_tuples(block, count, to.split.fibres.size(), is_new.data());
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t z = block + i;
-        if (levels[i] == same && z - begin < Sweep::longest_fibre) continue;
-        take(begin, static_cast<std::size_t>(z - begin));
+        if (is_new[i] == 0 && z - begin < Sweep::longest_fibre) continue;
+        take(z - begin);
         begin = z;
       }
     }
-    take(begin, static_cast<std::size_t>(end - begin));
-  }
-
-  void count(std::uint64_t chunk, Sweep::Lengths& lengths) const {
-    lengths.fill(0);
-    for_each_fibre(chunk, [&](std::uint64_t, std::size_t length) { ++lengths[length - 1]; });
+    take(end - begin);
   }
 
   [[nodiscard]] Sweep::Roots roots(std::uint64_t chunk) const {
     return {root_of(chunk_begin(chunk)), root_of(chunk_end(chunk) - 1)};
   }
 
-  /// Writes a chunk whose fibres are counted.
+  /// The leaves of a chunk, merged.
   template <class Leaf>
-  void write(std::uint64_t chunk, Leaf* leaves, Value* values, const std::vector<Index*>& ids) const {
-    const Sweep::Lengths& lengths = to.lengths[chunk];
+  void copy_leaves(std::uint64_t begin, std::size_t count, Leaf* leaves, Leaf* room) const {
+    const std::size_t level = to.split.fibres.size();
+    nonzeros.copy_indices(level, begin, count, leaves);
+    for (std::size_t l = 1; l < to.split.leaves.size(); ++l) {
+      const auto dim = static_cast<Leaf>(to.tensor_shape.dims[static_cast<std::size_t>(to.split.leaves[l])]);
+      nonzeros.copy_indices(level + l, begin, count, room);
+      for (std::size_t i = 0; i < count; ++i) leaves[i] = static_cast<Leaf>(leaves[i] * dim + room[i]);
+    }
+  }
+
+  /// Writes a chunk whose fibres are counted. \param in_order what count gave
+  template <class Leaf>
+  void write(std::uint64_t chunk, const std::uint8_t* in_order, Leaf* leaves, Value* values,
+             const std::vector<Index*>& ids) const {
+    const Sweep::Lengths lengths = to.lengths[chunk];
     std::array<std::uint64_t, Sweep::longest_fibre> fibre;  // next of each length
     std::array<std::uint64_t, Sweep::longest_fibre> nonzero;
     std::uint64_t f = to.first[chunk];
@@ -112,20 +143,28 @@ struct Arranger {
       z += lengths[l] * (l + 1);
     }
     const std::size_t fibre_modes = ids.size();
-    const std::size_t leaf_modes = to.split.leaves.size();
-    for_each_fibre(chunk, [&](std::uint64_t begin, std::size_t length) {
-      const std::uint64_t at = fibre[length - 1]++;
-      for (std::size_t h = 0; h < fibre_modes; ++h) ids[h][at] = nonzeros.template index<Index>(h, begin);
-      std::uint64_t& next = nonzero[length - 1];
-      for (std::uint64_t k = begin; k < begin + length; ++k, ++next) {
-        auto leaf = nonzeros.template index<std::uint64_t>(fibre_modes, k);
-        for (std::size_t l = 1; l < leaf_modes; ++l)
-          leaf = leaf * to.tensor_shape.dims[static_cast<std::size_t>(to.split.leaves[l])] +
-                 nonzeros.template index<std::uint64_t>(fibre_modes + l, k);
-        leaves[next] = static_cast<Leaf>(leaf);
-        values[next] = nonzeros.value(k);
+    const std::uint64_t end = chunk_end(chunk);
+    // Leaves and values some at a time, which stay in the first-level cache.
+    constexpr std::size_t block = 2048;
+    std::array<Leaf, block> of_leaves;
+    std::array<Leaf, block> room;
+    std::array<Value, block> of_values;
+    for (std::uint64_t begin = chunk_begin(chunk); begin < end;) {
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(block, end - begin));
+      copy_leaves(begin, count, of_leaves.data(), room.data());
+      for (std::size_t i = 0; i < count; ++i) of_values[i] = nonzeros.value(begin + i);
+      std::size_t done = 0;
+      for (; done < count && done + *in_order <= count; ++in_order) {  // whole fibres
+        const std::size_t length = *in_order;
+        const std::uint64_t at = fibre[length - 1]++;
+        for (std::size_t h = 0; h < fibre_modes; ++h) ids[h][at] = nonzeros.template index<Index>(h, begin + done);
+        const std::uint64_t next = std::exchange(nonzero[length - 1], nonzero[length - 1] + length);
+        copy_few(of_leaves.data() + done, length, leaves + next);
+        copy_few(of_values.data() + done, length, values + next);
+        done += length;
       }
-    });
+      begin += done;
+    }
   }
 };
 
@@ -144,9 +183,9 @@ std::uint64_t id_bytes(const std::vector<std::uint64_t>& dims, const ModeSplit& 
 /// A buffer of the narrowest type that holds indices below `rows`.
 Sweep::NarrowBuffer leaf_buffer(std::uint64_t rows, std::size_t count, const Context& context) {
   constexpr std::string_view purpose = "the leaves of sweep";
-  if (rows <= std::uint64_t{1} << 16U) return Buffer<std::uint16_t>(context, count, purpose, Paging::plain);
-  if (rows <= std::uint64_t{1} << 32U) return Buffer<std::uint32_t>(context, count, purpose, Paging::plain);
-  return Buffer<std::uint64_t>(context, count, purpose, Paging::plain);
+  if (rows <= std::uint64_t{1} << 16U) return padded_buffer<std::uint16_t>(count, Sweep::padding, purpose, context);
+  if (rows <= std::uint64_t{1} << 32U) return padded_buffer<std::uint32_t>(count, Sweep::padding, purpose, context);
+  return padded_buffer<std::uint64_t>(count, Sweep::padding, purpose, context);
 }
 
 std::uint64_t next_serial() {
@@ -190,7 +229,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
   radix::Scratch scratch;
   const SortedNonzeros sorted(x, order, s.split.fibres.size(), context, scratch);
   const std::uint64_t nnz = x.nnz();
-  s.leaves = leaf_buffer(s.leaf_rows, nnz + padding, context);
+  s.leaves = leaf_buffer(s.leaf_rows, nnz, context);
   if (s.split.leaves.size() > 1)
     s.occupied = Buffer<std::uint8_t>(context, s.leaf_rows, "the occupied leaves", Paging::plain);
   const auto arrange = [&]<class Index, class Nonzeros>(const Nonzeros& nonzeros) {
@@ -203,8 +242,9 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     s.lengths = Buffer<Lengths>(context, chunks, "the lengths of fibres", Paging::plain);
     s.first = Buffer<std::uint64_t>(context, chunks + 1, "the first fibres of chunks", Paging::plain);
     s.roots = Buffer<Roots>(context, chunks, "the roots of chunks", Paging::plain);
+    Buffer<std::uint8_t> in_order(context, nnz, "the lengths of fibres in order", Paging::plain, Content::any);
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-      arranger.count(c, s.lengths[c]);
+      arranger.count(c, s.lengths[c], in_order.data() + s.begin[c]);
       s.roots[c] = arranger.roots(c);
     });
     s.first[0] = 0;
@@ -216,18 +256,20 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     }
     std::vector<Index*> fibre_ids;
     for (std::size_t h = 0; h < s.split.fibres.size(); ++h) {
-      s.ids.emplace_back(Buffer<Index>(context, s.first[chunks] + padding, "the indices of fibres", Paging::plain));
+      s.ids.emplace_back(padded_buffer<Index>(s.first[chunks], padding, "the indices of fibres", context));
       fibre_ids.push_back(typed<Index>(s.ids.back()));
     }
-    Buffer<Value> sorted_values(context, nnz, "the values of sweep", Paging::plain);
+    Buffer<Value> sorted_values(context, nnz, "the values of sweep", Paging::plain, Content::any);
     std::visit(
         [&](auto& places) {
           cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-            arranger.write(c, places.data(), sorted_values.data(), fibre_ids);
+            arranger.write(c, in_order.data() + s.begin[c], places.data(), sorted_values.data(), fibre_ids);
             if (s.occupied.empty()) return;
             const std::uint64_t end = arranger.chunk_end(c);
-            for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z)  // several threads may say it
-              std::atomic_ref(s.occupied[places[z]]).store(1, std::memory_order_relaxed);
+            for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z) {  // several threads may say it
+              const std::atomic_ref is_occupied(s.occupied[places[z]]);
+              if (is_occupied.load(std::memory_order_relaxed) == 0) is_occupied.store(1, std::memory_order_relaxed);
+            }
           });
         },
         s.leaves);
@@ -304,8 +346,7 @@ std::string listed(const std::vector<int>& modes) {
 
 template <bool leaf_copy>
 SweepEstimate estimate_sweep(const EstimateRequest& q) {
-  // What is built is chosen by fixed costs, so that it does not depend on measurements.
-  const ModeSplit split = choose_split(q.sample, q.rank, leaf_copy);
+  const ModeSplit split = choose_split(q, leaf_copy);
   const CooTensor& x = q.sample.tensor();
   const double fibres = stored_fibres(x, split);
   SweepEstimate e;

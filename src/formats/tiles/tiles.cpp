@@ -138,7 +138,7 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
     indices.resize(x.dims.size());
     for (std::size_t m = 0; m < x.dims.size(); ++m) {
       if (static_cast<int>(m) == tiling.mode) continue;
-      indices[m] = Buffer<std::uint16_t>(context, x.nnz(), purpose, Paging::plain);
+      indices[m] = Buffer<std::uint16_t>(context, x.nnz(), purpose, Paging::plain, Content::any);
       to.indices[m] = typed<std::uint16_t>(indices[m]);
     }
     to.values = stored.data();
@@ -155,9 +155,10 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
   with_types(tensor_shape, [&]<class Index, class Value>() {
     if (!divisor) {
       if constexpr (std::is_same_v<Value, double>)
-        return sort.template operator()<Index, Value>(Buffer<double>(context, x.nnz(), purpose, Paging::plain));
+        return sort.template operator()<Index, Value>(
+            Buffer<double>(context, x.nnz(), purpose, Paging::plain, Content::any));
     }
-    sort.template operator()<Index, Value>(Buffer<float>(context, x.nnz(), purpose, Paging::plain));
+    sort.template operator()<Index, Value>(Buffer<float>(context, x.nnz(), purpose, Paging::plain, Content::any));
   });
   context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
   if (parts.empty()) return false;
