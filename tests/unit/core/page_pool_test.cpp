@@ -56,6 +56,41 @@ TEST(PageReuse, PagesServeTheNextAndAreZero) {
   }
 }
 
+TEST(PageReuse, WhatWillBeWrittenIsNotCleared) {
+  for (const Paging paging : {Paging::plain, Paging::huge}) {
+    const PageReuse reuse;
+    (void)full(4 * mega, paging);
+    Buffer<std::uint8_t> any(Context{}, 4 * mega, "a test", paging, Content::any);
+    EXPECT_TRUE(is_all(any, 1));
+    any = {};
+    EXPECT_TRUE(all_zero(Buffer<std::uint8_t>(Context{}, 4 * mega, "a test", paging)));
+  }
+  // From the heap too.
+  Buffer<std::uint8_t> small(Context{}, 1000, "a test", Paging::plain, Content::any);
+  std::memset(small.data(), 7, small.size());
+  EXPECT_TRUE(is_all(small, 7));
+}
+
+TEST(PageReuse, SmallPagesLeaveHugeOnesWhileThereAreEnough) {
+  const PageReuse reuse;
+  {
+    const auto a = full(4 * mega, Paging::plain);
+    const auto b = full(8 * mega, Paging::huge);
+  }
+  EXPECT_EQ(kept(), 12 * mega);
+  const auto small = full(4 * mega, Paging::plain);
+  EXPECT_EQ(kept(), 8 * mega);
+  const auto huge = full(2 * mega, Paging::huge);  // of the kept ones: they were left
+  EXPECT_EQ(kept(), 6 * mega);
+  Buffer<std::uint8_t> more(Context{}, 7 * mega, "a test", Paging::plain);  // all that are left, and some fresh ones
+  EXPECT_EQ(kept(), 0U);
+  EXPECT_TRUE(all_zero(more));
+  std::memset(more.data(), 3, more.size());
+  more.resize(9 * mega, "a test");
+  EXPECT_TRUE(all_zero(more, 7 * mega));
+  EXPECT_TRUE(std::all_of(more.begin(), more.begin() + 7 * mega, [](std::uint8_t v) { return v == 3; }));
+}
+
 TEST(PageReuse, OneArrayFromSeveral) {
   for (const Paging paging : {Paging::plain, Paging::huge}) {
     const PageReuse reuse;

@@ -322,7 +322,44 @@ void expect_sorted(const SortedNonzeros& sorted, const std::vector<oracle::Nonze
       same &= z == 0 || levels[z] == std::min(level, below);
       if (!same) FAIL() << name << " at " << z;
     }
+    std::vector<std::uint64_t> indices(expected.size());
+    std::vector<std::uint8_t> is_new(expected.size());
+    for (std::size_t l = 0; l < order.size(); ++l) {
+      const auto m = static_cast<std::size_t>(order[l]);
+      nonzeros.copy_indices(l, 0, expected.size(), indices.data());
+      if (expected.size() > 1) nonzeros.new_tuples(1, expected.size() - 1, l + 1, is_new.data() + 1);
+      for (std::size_t z = 0; z < expected.size(); ++z) {
+        bool differs = false;
+        for (std::size_t k = 0; k <= l && z > 0; ++k) {
+          const auto mode = static_cast<std::size_t>(order[k]);
+          differs |= expected[z].index[mode] != expected[z - 1].index[mode];
+        }
+        if (indices[z] != expected[z].index[m] || (z > 0 && is_new[z] != (differs ? 1 : 0)))
+          FAIL() << name << ", level " << l << " at " << z;
+      }
+    }
   });
+}
+
+TEST(SortedNonzeros, ByOneDigitOfManyBuckets) {
+  // 1,024 buckets, which are written through batches where the memory allows it, and one by one where it does not.
+  const oracle::Shape shape{{50, 700, 60}, 300000, 0, 0};
+  const std::vector<oracle::Nonzero> all = oracle::sorted(numbered(shape, 17), {0, 1, 2});
+  const std::vector<int> order = {1, 0, 2};
+  const std::vector<oracle::Nonzero> expected = oracle::sorted(all, order);
+  for (const Precision precision : {Precision::f32, Precision::f64}) {
+    const CooTensor x = oracle::tensor(shape.dims, all, precision);
+    for (const int threads : {1, 2, 7}) {
+      Context context = with_threads(threads);
+      radix::Scratch scratch;
+      expect_sorted(SortedNonzeros(x, order, 2, context, scratch), expected, "batches");
+      const std::uint64_t records = (precision == Precision::f32 ? 12 : 16) * x.nnz();
+      EXPECT_LE(context.memory->peak(), records + records / 8 + (std::uint64_t{256} << 10U) * 7);
+      radix::Scratch small;
+      context.memory = std::make_shared<MemoryBudget>(records + (std::uint64_t{256} << 10U) * 7);
+      expect_sorted(SortedNonzeros(x, order, 2, context, small), expected, "little memory");
+    }
+  }
 }
 
 TEST(SortedNonzeros, AreTheStableSortByTheFirstModes) {
