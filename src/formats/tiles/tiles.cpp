@@ -236,10 +236,15 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   // them.
   row *= std::pow(q.lines(), -0.2);
   const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
-  const double walk = t.rows_of_walk() * q.row_bytes() * q.threads;
+  // What a tile reads for the first time comes at random from where the tables lie, or as fast as memory is streamed.
+  double longest = 0;
+  for (int m = 0; m < q.sample.order(); ++m)
+    if (m != n) longest = std::max(longest, q.sample.dim(m));
+  const double walk =
+      t.rows_of_walk() * q.threads *
+      std::max(q.cost.streaming(q.row_bytes()), q.cost.reading_among(longest * q.row_bytes(), q.lines()));
   const double balance = std::max(1.0, q.sample.largest_share(n, t.band_bits) * q.threads);
-  return balance *
-         (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + q.cost.streaming(walk) + stored_output_ns(q, n));
+  return balance * (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + walk + stored_output_ns(q, n));
 }
 
 extern const FormatClass tiles_format;
