@@ -35,7 +35,7 @@ namespace detail {
 class Pages {
  public:
   Pages() = default;
-  /// Takes `bytes` from `budget` (may be null) and maps them.
+  /// Takes `bytes` from `budget` (may be null) and maps them. \param content of these bytes; what comes by resize is 0
   Pages(std::shared_ptr<MemoryBudget> budget, std::size_t bytes, std::string_view purpose, Paging paging,
         Content content = Content::zero);
   /// Views memory that `owner` keeps alive; never counted.
@@ -53,12 +53,13 @@ class Pages {
   void swap(Pages& other) noexcept;
   /// Changes the size, keeping the content; mapped pages move without being copied, unless they were several arrays'
   /// before (PageReuse).
-  void resize(std::size_t bytes, std::string_view purpose, Content added = Content::zero);
+  void resize(std::size_t bytes, std::string_view purpose);
   [[nodiscard]] void* data() const noexcept { return data_; }
   [[nodiscard]] bool is_view() const noexcept { return owner_ != nullptr; }
   [[nodiscard]] bool is_in_file() const noexcept { return in_file_; }
 
  private:
+  void resize(std::size_t bytes, std::string_view purpose, Content added);
   void release() noexcept;  // the memory, not its count
 
   std::shared_ptr<MemoryBudget> budget_;

@@ -9,6 +9,7 @@
 #endif
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,7 @@ namespace polyad {
 /// end_of_streams.
 template <class T>
 void stream_copy(const T* from, std::size_t count, T* to) {
+  assert(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && count * sizeof(T) % 16 == 0);
 #if defined(__SSE2__)
   const auto* lines = reinterpret_cast<const __m128i*>(from);
   for (std::size_t k = 0; k < count * sizeof(T) / sizeof(__m128i); ++k)
@@ -75,7 +77,7 @@ class BucketBatches {
   Element* room_;
   std::uint64_t* next_;
   std::vector<std::uint64_t> first_;  // [bucket]
-  const Write& write_;
+  Write write_;
 };
 
 }  // namespace polyad

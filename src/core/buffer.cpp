@@ -50,10 +50,13 @@ struct GivesBack {
               fmt::format("{} needs {}, which this machine does not give", purpose, readable_bytes(bytes)));
 }
 
-void* map(std::size_t bytes, std::string_view purpose, bool huge, Content content = Content::zero) {
-  const PagePool::Mapping mapping = PagePool::instance().map(bytes, huge ? PageKind::huge : PageKind::plain);
+/// \param cleared from which byte on they have to be 0
+void* map(std::size_t bytes, std::string_view purpose, bool huge, std::size_t cleared = 0) {
+  const PageKind small = cleared == 0 ? PageKind::plain : PageKind::plain_or_kept;
+  const PagePool::Mapping mapping = PagePool::instance().map(bytes, huge ? PageKind::huge : small);
   if (mapping.data == nullptr) out_of_memory(bytes, purpose);
-  if (mapping.used_before > 0 && content == Content::zero) std::memset(mapping.data, 0, mapping.used_before);
+  if (mapping.used_before > cleared)
+    std::memset(static_cast<char*>(mapping.data) + cleared, 0, mapping.used_before - cleared);
   return mapping.data;
 }
 
@@ -92,6 +95,8 @@ void Pages::swap(Pages& other) noexcept {
   std::swap(paging_, other.paging_);
 }
 
+void Pages::resize(std::size_t bytes, std::string_view purpose) { resize(bytes, purpose, Content::zero); }
+
 void Pages::resize(std::size_t bytes, std::string_view purpose, Content added) {
   if (owner_) {
     if (bytes <= bytes_) {
@@ -122,7 +127,7 @@ void Pages::resize(std::size_t bytes, std::string_view purpose, Content added) {
       }
     } else if (capacity_ < map_from || (wants_huge(bytes, paging_) && !wants_huge(bytes_, paging_))) {
       // Small becomes mapped, or becomes large enough for huge pages: a copy of little.
-      void* p = map(wanted, purpose, wants_huge(bytes, paging_), added);
+      void* p = map(wanted, purpose, wants_huge(bytes, paging_), added == Content::any ? bytes : 0);
       if (data_ != nullptr) std::memcpy(p, data_, bytes_);
       release();
       data_ = p;

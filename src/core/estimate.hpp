@@ -70,13 +70,16 @@ struct EstimateRequest {
 
 /// Rows of a mode, one for every nonzero, which come from `between` bytes but for the first use of each: that comes
 /// from where the whole table lies. Along a line, with 2.4 million rows for 10 million nonzeros (darpa), that is a
-/// quarter of them, and half of the time. \param cost_of nanoseconds of a row out of so many bytes
+/// quarter of them, and half of the time.
+///
+/// \param reuse how often a row is used in turn \param cost_of nanoseconds of a row out of so many bytes, used so often
 template <class CostOf>
-[[nodiscard]] double with_first_uses(const EstimateRequest& q, int mode, double between, const CostOf& cost_of) {
+[[nodiscard]] double with_first_uses(const EstimateRequest& q, int mode, double between, double reuse,
+                                     const CostOf& cost_of) {
   const double table = q.sample.dim(mode) * q.row_bytes();
-  if (between >= table) return cost_of(between);
+  if (between >= table) return cost_of(between, reuse);
   const double first = std::min(1.0, q.sample.dim(mode) / std::max(1.0, q.sample.nnz()));
-  return first * cost_of(table) + (1 - first) * cost_of(between);
+  return first * cost_of(table, 1.0) + (1 - first) * cost_of(between, reuse);
 }
 
 /// The answer.
@@ -136,11 +139,14 @@ struct NonzeroLoops {
   for (int n = 0; n < q.sample.order(); ++n) {
     const auto between = [&](int m) { return std::min(most, q.bytes_between_uses(m, loops.adds ? -1 : n)); };
     const double others = (loops.outputs - 1) * q.sample.dim(n) * q.row_bytes();
-    const auto adding = [&](double bytes) { return q.cost.adding_among(bytes + others, q.lines(), loops.reuse); };
-    const auto reading = [&](double bytes) { return q.cost.reading_among(bytes, q.lines(), loops.reuse); };
-    double row = loops.overhead + (loops.adds ? with_first_uses(q, n, between(n), adding) : 0.3 * q.lines());
+    const auto adding = [&](double bytes, double reuse) {
+      return q.cost.adding_among(bytes + others, q.lines(), reuse);
+    };
+    const auto reading = [&](double bytes, double reuse) { return q.cost.reading_among(bytes, q.lines(), reuse); };
+    double row =
+        loops.overhead + (loops.adds ? with_first_uses(q, n, between(n), loops.reuse, adding) : 0.3 * q.lines());
     for (int m = 0; m < q.sample.order(); ++m)
-      if (m != n) row += with_first_uses(q, m, between(m), reading);
+      if (m != n) row += with_first_uses(q, m, between(m), loops.reuse, reading);
     sum += row * q.sample.nnz() + (loops.adds ? shared_output_ns(q, n) : stored_output_ns(q, n));
   }
   return sum;

@@ -55,14 +55,14 @@ char* PagePool::map_fresh(std::size_t bytes, Fresh fresh) noexcept {
   return begin + front;
 }
 
-/// Whether a mapping is to take huge pages that are kept. One of small pages leaves them to others while there are
-/// enough small ones.
-bool PagePool::takes_huge(std::size_t bytes, PageKind kind) const noexcept {
-  if (kind != PageKind::plain) return true;
+/// How many bytes of a mapping may be huge pages that are kept.
+std::size_t PagePool::wanted_huge(std::size_t bytes, PageKind kind) const noexcept {
+  if (kind == PageKind::plain) return 0;
+  if (kind != PageKind::plain_or_kept) return bytes;
   std::size_t small = 0;
-  std::size_t large = 0;
-  for (const Piece& piece : kept_) (piece.huge ? large : small) += piece.bytes;
-  return bytes >= huge_page && small < bytes && large > 0;
+  for (const Piece& piece : kept_)
+    if (!piece.huge) small += piece.bytes;
+  return small >= bytes ? 0 : std::min(bytes, (bytes - small + huge_page - 1) / huge_page * huge_page);
 }
 
 /// The smallest kept piece that is enough for whole units of `bytes`, else the largest; null if there is none.
@@ -99,9 +99,9 @@ bool PagePool::move_kept(char* to, std::size_t bytes, bool huge, Pieces& pieces)
 
 PagePool::Mapping PagePool::map(std::size_t bytes, PageKind kind) {
   const std::lock_guard lock(mutex_);
-  const bool huge = kind != PageKind::plain;
-  const bool takes_kept_huge = takes_huge(bytes, kind);
-  const Fresh fresh = huge ? Fresh::huge : takes_kept_huge ? Fresh::small_aligned : Fresh::small;
+  const bool huge = kind == PageKind::huge || kind == PageKind::any;
+  const std::size_t of_huge = wanted_huge(bytes, kind);
+  const Fresh fresh = huge ? Fresh::huge : of_huge > 0 ? Fresh::small_aligned : Fresh::small;
   char* data = map_fresh(bytes, fresh);
   if (data == nullptr) {
     let_go(kept_bytes_);
@@ -119,8 +119,8 @@ PagePool::Mapping PagePool::map(std::size_t bytes, PageKind kind) {
     return {};
   }
   // Huge ones first, as these have to stay aligned.
-  const bool moved = (!takes_kept_huge || move_kept(data, bytes, true, *pieces)) &&
-                     (kind == PageKind::huge || move_kept(data, bytes, false, *pieces));
+  const bool moved =
+      move_kept(data, of_huge, true, *pieces) && (kind == PageKind::huge || move_kept(data, bytes, false, *pieces));
   const std::size_t used_before = sum_of(*pieces);
   if (!moved) {
     // Short of memory. The moved ones go back; the rest is left alone, as parts of it may be somebody else's by now.

@@ -17,9 +17,10 @@ inline constexpr std::size_t huge_page = std::size_t{1} << 21U;
 
 /// Which pages an array takes.
 enum class PageKind : std::uint8_t {
-  huge,   ///< huge ones only
-  plain,  ///< small ones, or huge ones that are kept where small ones are not enough; fresh ones are small
-  any,    ///< whatever is kept; fresh ones are huge
+  huge,           ///< huge ones only
+  plain,          ///< small ones only
+  plain_or_kept,  ///< small ones and, for what is missing, huge ones that are kept: for arrays that do not grow
+  any,            ///< whatever is kept; fresh ones are huge
 };
 
 /// All mappings of the process. A mapping may be made of several kept pieces: pages are moved (mremap), not copied.
@@ -57,7 +58,7 @@ class PagePool {
   /// What becomes of fresh pages.
   enum class Fresh : std::uint8_t { small, small_aligned, huge };
   [[nodiscard]] static char* map_fresh(std::size_t bytes, Fresh fresh) noexcept;
-  [[nodiscard]] bool takes_huge(std::size_t bytes, PageKind kind) const noexcept;
+  [[nodiscard]] std::size_t wanted_huge(std::size_t bytes, PageKind kind) const noexcept;
   [[nodiscard]] Piece* best_kept(std::size_t bytes, bool huge) noexcept;
   [[nodiscard]] bool move_kept(char* to, std::size_t bytes, bool huge, Pieces& pieces) noexcept;
   void give_back(const Piece& piece) noexcept;

@@ -32,6 +32,7 @@
 #include "polyad/buffer.hpp"
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
+#include "polyad/error.hpp"
 
 namespace polyad::radix {
 
@@ -190,7 +191,7 @@ inline Rec* sort_in_cache(Rec* a, Rec* other, std::size_t n, int floor = 0) {
   return a;
 }
 
-/// A plain array as a store of the sort.
+/// A plain array as a store of the sort, aligned to 16 bytes.
 template <class Rec>
 struct ArrayStore {
   Rec* data = nullptr;
@@ -276,7 +277,8 @@ struct KeyBits {
 ///   visitor.equal(rank, begin, count, records, team)  the same for count equal keys of any number, may use `team`
 ///   threads
 ///
-/// Memory: n records of scratch, counted in the context, and leaf_records per thread. Until before_visits() returns,
+/// Memory: n records of scratch, counted in the context, leaf_records per thread and, where the limit allows it, an
+/// eighth of the records for batches. Until before_visits() returns,
 /// only scratch was written.
 template <class Rec, class Source, class Other, class Visitor>
 class Sort {
@@ -323,7 +325,8 @@ class Sort {
         return;
       }
     }
-    spare_ = Buffer<Rec>(context_, leaf_records<Rec> * static_cast<std::size_t>(threads_), purpose_);
+    spare_ = Buffer<Rec>(context_, leaf_records<Rec> * static_cast<std::size_t>(threads_), purpose_, Paging::huge,
+                         Content::any);
     if constexpr (requires { other_.prepare(context_, n_, purpose_); }) {
       const auto big = [](const Node& t) { return t.bits > 0 && t.size > leaf_records<Rec>; };
       if (std::any_of(tasks_.begin(), tasks_.end(), big) || std::any_of(huge_.begin(), huge_.end(), big))
@@ -421,9 +424,9 @@ class Sort {
     };
     const int shift = floor_ + node.bits - digit;
     if constexpr (std::is_base_of_v<ArrayStore<Rec>, To>) {
-      if (const Buffer<Rec> room = batches_of(buckets, team, node.size); !room.empty()) {
+      if (Buffer<Rec> room = batches_of(buckets, team, node.size); !room.empty()) {
         scatter_shares([&](std::uint64_t begin, std::uint64_t end, int rank, std::uint64_t* first) {
-          Rec* mine = const_cast<Rec*>(room.data()) + static_cast<std::size_t>(rank) * buckets * batch;
+          Rec* mine = room.data() + static_cast<std::size_t>(rank) * buckets * batch;
           scatter_by_batches(from, to.data, begin, end, shift, {first, buckets}, mine);
         });
         return ends;
@@ -435,19 +438,22 @@ class Sort {
     return ends;
   }
 
-  // Whole cache lines of every record.
+  // Whole cache lines.
   static constexpr std::size_t batch = 16;
+  static_assert(batch * sizeof(Rec) % 64 == 0);
 
-  // Room for batches of all buckets, if a second-level cache has it and they are little beside the records: what is
-  // partitioned needs no more memory than before. Empty if not.
+  // Room for batches of all buckets, if a second-level cache has it, they are little beside the records and the memory
+  // has it. Empty if not.
   [[nodiscard]] Buffer<Rec> batches_of(std::size_t buckets, int team, std::uint64_t records) const {
     constexpr std::size_t most_bytes = std::size_t{512} << 10U;
     const std::size_t all = buckets * batch * static_cast<std::size_t>(team);
-    const MemoryBudget* budget = context_.memory.get();
-    const bool affordable =
-        budget == nullptr || budget->limit() == 0 || budget->used() + all * sizeof(Rec) <= budget->limit();
-    if (buckets < 64 || buckets * batch * sizeof(Rec) > most_bytes || all > records / 8 || !affordable) return {};
-    return Buffer<Rec>(context_, all, purpose_);
+    if (buckets < 64 || buckets * batch * sizeof(Rec) > most_bytes || all > records / 8) return {};
+    try {
+      return Buffer<Rec>(context_, all, purpose_, Paging::huge, Content::any);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::limit) throw;
+      return {};
+    }
   }
 
   template <class From>

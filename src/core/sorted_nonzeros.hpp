@@ -3,6 +3,7 @@
 /// leaves them, so that no sorted tensor is written and read again.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,14 +48,10 @@ struct PackedNonzeros {
   /// Sets out[i] to 1 where nonzero begin + i differs from the one before it in one of the first levels, else to 0.
   /// begin > 0
   void new_tuples(std::uint64_t begin, std::size_t count, std::size_t levels, std::uint8_t* out) const {
-    int floor = 8 * static_cast<int>(sizeof(Key)) - 1;
-    bool any = false;  // indices that are all 0 have no bits
+    int floor = -1;  // indices that are all 0 have no bits
     for (std::size_t l = 0; l < levels; ++l)
-      if (places[l].mask != 0) {
-        floor = places[l].shift;
-        any = true;
-      }
-    if (!any) {
+      if (places[l].mask != 0) floor = places[l].shift;
+    if (floor < 0) {
       std::fill_n(out, count, std::uint8_t{0});
       return;
     }

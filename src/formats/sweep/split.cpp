@@ -133,13 +133,9 @@ ModeSplit split_with_leaves(const CooTensor& x, const std::vector<int>& leaves) 
 }
 
 ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, bool leaf_copy) {
-  const RowCost cost;
-  return choose_split(EstimateRequest{sample, rank, cost}, leaf_copy);
-}
-
-ModeSplit choose_split(const EstimateRequest& q, bool leaf_copy) {
-  const TensorSample& sample = q.sample;
   const CooTensor& x = sample.tensor();
+  const RowCost cost;
+  const EstimateRequest q{sample, rank, cost};
   const int order = x.order();
   ModeSplit best;
   best.sweep_ns = std::numeric_limits<double>::infinity();

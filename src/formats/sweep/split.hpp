@@ -41,11 +41,9 @@ inline constexpr std::uint64_t most_next_rows = std::uint64_t{1} << 18U;
 /// Nanoseconds of one thread for MTTKRPs in all modes in turn with this split.
 [[nodiscard]] double sweep_ns(const EstimateRequest& q, const ModeSplit& split);
 
-/// The split whose sweep costs least, by what rows of tables of each size cost (core/row_cost.hpp) on the machine of
-/// the question.
+/// The split whose sweep costs least, by what rows of tables of each size cost (core/row_cost.hpp) on the reference
+/// machine: what is built does not depend on measurements.
 /// \param leaf_copy one leaf mode, with a copy of its own
-[[nodiscard]] ModeSplit choose_split(const EstimateRequest& q, bool leaf_copy);
-/// The same on the reference machine: what is built when nobody planned does not depend on measurements.
 [[nodiscard]] ModeSplit choose_split(const TensorSample& sample, std::uint64_t rank, bool leaf_copy);
 
 /// The split with these leaves; Error (usage) when they do not follow each other in the cycle or are too many. The

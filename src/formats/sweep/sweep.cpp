@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -88,11 +89,11 @@ struct Arranger {
     return bounds;
   }
 
-  /// Counts the fibres of a chunk by length. \param in_order [nonzeros of the chunk] gets their lengths
-  void count(std::uint64_t chunk, Sweep::Lengths& lengths, std::uint8_t* in_order) const {
+  /// Counts the fibres of a chunk by length. \param fibre_lengths [nonzeros of the chunk] gets their lengths
+  void count(std::uint64_t chunk, Sweep::Lengths& lengths, std::uint8_t* fibre_lengths) const {
     lengths.fill(0);
     const auto take = [&](std::uint64_t length) {
-      *in_order++ = static_cast<std::uint8_t>(length);
+      *fibre_lengths++ = static_cast<std::uint8_t>(length);
       ++lengths[length - 1];
     };
     const std::uint64_t end = chunk_end(chunk);
@@ -115,7 +116,7 @@ struct Arranger {
     return {root_of(chunk_begin(chunk)), root_of(chunk_end(chunk) - 1)};
   }
 
-  /// The leaves of a chunk, merged.
+  /// The merged leaves of nonzeros begin .. begin + count. \param room as much again
   template <class Leaf>
   void copy_leaves(std::uint64_t begin, std::size_t count, Leaf* leaves, Leaf* room) const {
     const std::size_t level = to.split.fibres.size();
@@ -127,11 +128,11 @@ struct Arranger {
     }
   }
 
-  /// Writes a chunk whose fibres are counted. \param in_order what count gave
+  /// Writes a chunk whose fibres are counted. \param fibre_lengths what count gave
   template <class Leaf>
-  void write(std::uint64_t chunk, const std::uint8_t* in_order, Leaf* leaves, Value* values,
+  void write(std::uint64_t chunk, const std::uint8_t* fibre_lengths, Leaf* leaves, Value* values,
              const std::vector<Index*>& ids) const {
-    const Sweep::Lengths lengths = to.lengths[chunk];
+    const Sweep::Lengths& lengths = to.lengths[chunk];
     std::array<std::uint64_t, Sweep::longest_fibre> fibre;  // next of each length
     std::array<std::uint64_t, Sweep::longest_fibre> nonzero;
     std::uint64_t f = to.first[chunk];
@@ -146,6 +147,7 @@ struct Arranger {
     const std::uint64_t end = chunk_end(chunk);
     // Leaves and values some at a time, which stay in the first-level cache.
     constexpr std::size_t block = 2048;
+    static_assert(Sweep::longest_fibre <= block && Sweep::longest_fibre <= std::numeric_limits<std::uint8_t>::max());
     std::array<Leaf, block> of_leaves;
     std::array<Leaf, block> room;
     std::array<Value, block> of_values;
@@ -154,8 +156,8 @@ struct Arranger {
       copy_leaves(begin, count, of_leaves.data(), room.data());
       for (std::size_t i = 0; i < count; ++i) of_values[i] = nonzeros.value(begin + i);
       std::size_t done = 0;
-      for (; done < count && done + *in_order <= count; ++in_order) {  // whole fibres
-        const std::size_t length = *in_order;
+      for (; done < count && done + *fibre_lengths <= count; ++fibre_lengths) {  // whole fibres
+        const std::size_t length = *fibre_lengths;
         const std::uint64_t at = fibre[length - 1]++;
         for (std::size_t h = 0; h < fibre_modes; ++h) ids[h][at] = nonzeros.template index<Index>(h, begin + done);
         const std::uint64_t next = std::exchange(nonzero[length - 1], nonzero[length - 1] + length);
@@ -242,9 +244,9 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     s.lengths = Buffer<Lengths>(context, chunks, "the lengths of fibres", Paging::plain);
     s.first = Buffer<std::uint64_t>(context, chunks + 1, "the first fibres of chunks", Paging::plain);
     s.roots = Buffer<Roots>(context, chunks, "the roots of chunks", Paging::plain);
-    Buffer<std::uint8_t> in_order(context, nnz, "the lengths of fibres in order", Paging::plain, Content::any);
+    Buffer<std::uint8_t> fibre_lengths(context, nnz, "the lengths of single fibres", Paging::plain, Content::any);
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-      arranger.count(c, s.lengths[c], in_order.data() + s.begin[c]);
+      arranger.count(c, s.lengths[c], fibre_lengths.data() + s.begin[c]);
       s.roots[c] = arranger.roots(c);
     });
     s.first[0] = 0;
@@ -263,7 +265,7 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
     std::visit(
         [&](auto& places) {
           cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
-            arranger.write(c, in_order.data() + s.begin[c], places.data(), sorted_values.data(), fibre_ids);
+            arranger.write(c, fibre_lengths.data() + s.begin[c], places.data(), sorted_values.data(), fibre_ids);
             if (s.occupied.empty()) return;
             const std::uint64_t end = arranger.chunk_end(c);
             for (std::uint64_t z = arranger.chunk_begin(c); z < end; ++z) {  // several threads may say it
@@ -346,7 +348,8 @@ std::string listed(const std::vector<int>& modes) {
 
 template <bool leaf_copy>
 SweepEstimate estimate_sweep(const EstimateRequest& q) {
-  const ModeSplit split = choose_split(q, leaf_copy);
+  // What is built is chosen by fixed costs, so that it does not depend on measurements.
+  const ModeSplit split = choose_split(q.sample, q.rank, leaf_copy);
   const CooTensor& x = q.sample.tensor();
   const double fibres = stored_fibres(x, split);
   SweepEstimate e;
