@@ -74,7 +74,7 @@ TEST(PageReuse, WhatWillBeWrittenIsNotCleared) {
 }
 
 TEST(PageReuse, SmallPagesLeaveHugeOnesWhileThereAreEnough) {
-  const PageReuse reuse;
+  const PageReuse reuse(std::uint64_t{1} << 40U);
   {
     const auto a = full(4 * mega, Paging::plain);
     const auto b = full(8 * mega, Paging::huge);
