@@ -84,7 +84,8 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   double other_modes = (others - (with_next ? 1 : 0)) * (keep ? from_products : gather);
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
-    other_modes += fibres * (per_fibre - lines + cost.adding_among(q.threads * next * row_bytes, lines) +
+    // Products of a chunk are stored and read again, a line of each in about a nanosecond.
+    other_modes += fibres * (per_fibre + lines + cost.adding_among(q.threads * next * row_bytes, lines) +
                              cut_share(q.sample, split) * cost.streaming(2 * row_bytes));
   }
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
