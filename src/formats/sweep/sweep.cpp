@@ -361,7 +361,8 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.bytes = storage_of(q.sample, split, options).bytes;
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool with_next = gathers_with_next(x, split);
-  const bool keeps = split.fibres.size() > 1 && worth_keeping(fibres, q.sample.nnz());
+  // With two modes of the fibres one gather serves both, and none is kept.
+  const bool keeps = split.fibres.size() > (with_next ? 2 : 1) && worth_keeping(fibres, q.sample.nnz());
   e.kept = keeps ? fibres * q.row_bytes() : 0;
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());

@@ -122,6 +122,37 @@ TEST_P(RowsOfAnMttkrp, ComeOnceAndServeTheModesAfter) {
   }
 }
 
+TEST(RowUpdate, SumsPerFibreAreNotKeptForOneSweep) {
+  // The two modes of the fibres share a gather as soon as the caller names the next mode; in CP-ALS' first sweep it
+  // does not, and then the nonzeros are gathered twice.
+  const CooTensor x = whole_tensor({300, 200, 5000}, 60000, 20);
+  const std::uint64_t rank = 16;
+  const auto bytes_after_first_two_modes = [&](bool takes_rows) {
+    const Context context;
+    Tensor tensor = build(x, "sweep", {.leaf_modes = {2}}, context);
+    std::vector<FactorMatrix<double>> factors;
+    for (const std::uint64_t d : x.dims) factors.push_back(small_numbers(d, rank, 0));
+    Workspace workspace;
+    workspace.keep_products();
+    for (int mode = 0; mode < 2; ++mode) {
+      const auto at = static_cast<std::size_t>(mode);
+      const oracle::Dense want = oracle::mttkrp(x, factors, mode);
+      FactorMatrix<double> out(context, x.dims[at], rank);
+      Replacing update(factors[at], small_numbers(x.dims[at], rank, at + 1), -1);
+      (void)mttkrp<double>(tensor, factors, mode, out, workspace, context, {}, takes_rows ? &update : nullptr);
+      workspace.changed(mode);
+      for (std::uint64_t i = 0; i < want.rows; ++i) {
+        const double* row = takes_rows ? update.found().row(i) : out.row(i);
+        EXPECT_TRUE(std::equal(row, row + rank, want.values.data() + i * rank)) << "mode " << mode + 1 << ", row " << i;
+      }
+    }
+    return workspace.bytes();
+  };
+  const std::uint64_t products = statistics(x).modes[2].fibres.count * rank * sizeof(double);
+  EXPECT_GE(bytes_after_first_two_modes(false), products);
+  EXPECT_LT(bytes_after_first_two_modes(true), products / 2);
+}
+
 TEST(RowUpdate, RowsOfLargeOutputsComeFromMemoryNearby) {
   // Outputs of 64 MB and more: rows of chunks are summed elsewhere, and empty ones are many.
   const CooTensor x = whole_tensor({140'000, 3, 4}, 30000, 1);
