@@ -64,7 +64,7 @@ def limits(folder):
     stream = polyad("bench", tensor, "--formats", "coo", "--repeat", 1)["stream_gbs"]
     polyad("plan", tensor, cache=folder / "cache")
     rates = next(iter(json.loads((folder / "cache" / "machine.json").read_text()).values()))
-    sizes = ["16 kB", "512 kB", "2 MB", "4 MB", "16 MB", "128 MB"]
+    sizes = ["16 kB", "512 kB", "2 MB", "4 MB", "6 MB", "8 MB", "16 MB", "128 MB"]
     gbs = lambda ns: f"{64 * THREADS / ns:.0f}"
     return ["## The machine's limits", "",
             f"STREAM triad {stream:.0f} GB/s with all threads. Rows of one cache line at random places of a table, requested 32 ahead, all",

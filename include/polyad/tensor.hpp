@@ -35,7 +35,7 @@ struct FormatOptions {
   std::uint64_t shard_nonzeros = 0;
   /// flycoo: output rows of a super-shard.
   std::uint64_t supershard_rows = 0;
-  /// tiles: bytes of the rows that a tile reads; 0: 0.6 of the second-level cache.
+  /// tiles: bytes of the rows that a tile reads, about; 0: as the size of the second-level cache says.
   std::uint64_t tile_bytes = 0;
   /// sweep: the leaf modes (0-based), which follow each other in the cycle of all modes. Empty: those whose sweep
   /// should cost least. What the planner found (options_for) saves looking for them again.

@@ -14,12 +14,12 @@ namespace polyad {
 /// Nanoseconds of one thread for a cache line of a row, requested early enough (prefetched), measured with all threads
 /// at once; between the sizes by interpolation over the logarithm.
 struct RowCost {
-  static constexpr int sizes = 6;
+  static constexpr int sizes = 8;
   /// Bytes of the tables.
-  static constexpr std::array<double, sizes> table = {16e3, 512e3, 2e6, 4e6, 16e6, 128e6};
-  /// Two cores of a Zen 4 server: L1, L2, L3, L3, the edge of L3, DRAM.
-  std::array<double, sizes> read = {0.7, 1.1, 1.2, 1.4, 3.4, 9.6};
-  std::array<double, sizes> add = {1.5, 1.7, 1.8, 2.1, 5.0, 10.0};
+  static constexpr std::array<double, sizes> table = {16e3, 512e3, 2e6, 4e6, 6e6, 8e6, 16e6, 128e6};
+  /// Two cores of a Zen 4 server: L1, L2, L3, L3, the edge of L3, DRAM; those of 6 and 8 MB by interpolation.
+  std::array<double, sizes> read = {0.7, 1.1, 1.2, 1.4, 1.985, 2.4, 3.4, 9.6};
+  std::array<double, sizes> add = {1.5, 1.7, 1.8, 2.1, 2.948, 3.55, 5.0, 10.0};
   /// Bytes a nanosecond that one thread streams.
   double stream = 15;
 

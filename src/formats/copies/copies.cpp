@@ -170,8 +170,7 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
         Index* out = to.indices[l];
         for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(l, z);
       }
-      for (std::uint64_t z = from_nonzero; z < end; ++z)
-        to.values[z] = to.stored(static_cast<double>(nonzeros.value(z)));
+      for (std::uint64_t z = from_nonzero; z < end; ++z) to.values[z] = to.stored(nonzeros.value(z));
       found[c] = rows_of(nonzeros, from_nonzero, end);
     });
   });

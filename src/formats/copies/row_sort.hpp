@@ -43,8 +43,11 @@ struct NarrowArrays {
   Value* values = nullptr;                     // [nnz]
   double value_divisor = 1;                    // of floats that stand for doubles (float_divisor)
 
-  [[nodiscard]] Value stored(double value) const {
-    if constexpr (std::is_same_v<Value, float>) return float_code(value, value_divisor);
+  /// \param value of the tensor: floats stand for themselves
+  template <class From>
+  [[nodiscard]] Value stored(From value) const {
+    if constexpr (std::is_same_v<From, Value>) return value;
+    if constexpr (std::is_same_v<Value, float>) return float_code(static_cast<double>(value), value_divisor);
     return static_cast<Value>(value);
   }
 };
@@ -66,7 +69,7 @@ class RowSort {
   /// Sorts, and says which rows there are, in parts that follow each other. Writes nothing and returns no part if the
   /// rows are too many for the nonzeros.
   std::vector<RowsOfPart> run() {
-    if (nnz_ == 0 || rows_ > 8 * nnz_ + most_bucket_rows) return {};
+    if (nnz_ == 0 || rows_ > 8 * nnz_ + most_bucket_rows || rows_ > most_rows) return {};
     shift_ = 0;
     while (((rows_ - 1) >> shift_) >= most_granules) ++shift_;
     count();
@@ -81,6 +84,8 @@ class RowSort {
   /// Nonzeros of a bucket are written so many at a time: whole cache lines of every array, of 3-byte indices one and a
   /// half.
   static constexpr std::size_t batch = 32;
+  /// Rows have 32 bits on their way: twice as many are found at a time as with 64.
+  static constexpr std::uint64_t most_rows = std::uint64_t{1} << 32U;
   static constexpr std::uint64_t most_granules = std::uint64_t{1} << 16U;
   /// Rows of a bucket are told apart by 16 bits.
   static constexpr std::uint64_t most_bucket_rows = std::uint64_t{1} << 16U;
@@ -122,7 +127,7 @@ class RowSort {
       std::uint64_t* counts = counts_.data() + static_cast<std::size_t>(rank) * granules_;
       const cpu::Share s = cpu::share_of(nnz_, rank, size);
       const int shift = shift_;
-      std::array<std::uint64_t, block_nonzeros> row;
+      std::array<std::uint32_t, block_nonzeros> row;
       for (std::uint64_t begin = s.begin; begin < s.end; begin += block_nonzeros) {
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(s.end - begin, block_nonzeros));
         copy_indices(nonzeros_, level_, begin, count, row.data());
@@ -196,13 +201,14 @@ class RowSort {
   void scatter_with() {
     struct Cursor {
       std::uint64_t next;
-      std::uint64_t first_row;
+      std::uint32_t first_row;
     };
     const std::vector<std::uint64_t> all_next = places();
     cpu::run_team(threads_, [&](int rank, int size) {
       const std::uint64_t* first = all_next.data() + static_cast<std::size_t>(rank) * buckets_.size();
       std::vector<Cursor> cursors(buckets_.size());
-      for (std::size_t b = 0; b < buckets_.size(); ++b) cursors[b] = {first[b], buckets_[b].first_row};
+      for (std::size_t b = 0; b < buckets_.size(); ++b)
+        cursors[b] = {first[b], static_cast<std::uint32_t>(buckets_[b].first_row)};
       const std::size_t inputs = known == 0 ? inputs_.size() : known;
       const std::size_t stride = batch_stride();
       const std::size_t values_bytes = batch * sizeof(Value);
@@ -220,7 +226,7 @@ class RowSort {
       std::byte* const batches_begin = batches.data();
       const cpu::Share s = cpu::share_of(nnz_, rank, size);
       // First where a block goes, then its indices, then all of it: loops so small that compilers do well.
-      std::array<std::uint64_t, block_nonzeros> row;
+      std::array<std::uint32_t, block_nonzeros> row;
       std::array<std::uint16_t, block_nonzeros> bucket;
       std::array<std::uint16_t, block_nonzeros> low;
       std::array<std::array<Index, block_nonzeros>, known == 0 ? max_order : known> narrow;
@@ -238,7 +244,7 @@ class RowSort {
           const std::uint64_t at = cursor_of[b].next++;
           const std::size_t k = at % batch;
           std::byte* mine = batches_begin + b * stride;
-          reinterpret_cast<Value*>(mine)[k] = to.stored(static_cast<double>(nonzeros.value(begin + j)));
+          reinterpret_cast<Value*>(mine)[k] = to.stored(nonzeros.value(begin + j));
           Index* indices = reinterpret_cast<Index*>(mine + values_bytes) + k;
           for (std::size_t i = 0; i < inputs; ++i) indices[i * batch] = narrow[i][j];
           reinterpret_cast<std::uint16_t*>(mine + rows_at)[k] = low[j];

@@ -2,10 +2,10 @@
 #include "formats/tiles/tiles.hpp"
 
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "backends/cpu/threads.hpp"
@@ -32,58 +32,82 @@ class PlacedNonzeros {
         in_band_(tiling.band_rows() - 1) {
     std::uint64_t weight = 1;
     for (std::size_t m = x.dims.size(); m-- > 0;) {
-      Mode& mode = modes_[m];
-      mode.indices = typed<Index>(x.indices[m]);
+      modes_[m].indices = typed<Index>(x.indices[m]);
       if (m == output_ || tiling.counts[m] == 1) continue;
-      auto granules = std::make_shared<std::vector<Granule>>((x.dims[m] + Tiling::granule - 1) / Tiling::granule);
-      for (std::uint64_t g = 0; g < granules->size(); ++g) {
-        const std::uint64_t tile = g * Tiling::granule / tiling.lengths[m];
-        (*granules)[g] = {tile * weight, tile * tiling.lengths[m]};
+      auto granules = std::make_shared<Granules>();
+      for (std::uint64_t first = 0; first < x.dims[m]; first += Tiling::granule) {
+        const std::uint64_t tile = first / tiling.lengths[m];
+        granules->tile.push_back(static_cast<std::uint32_t>(tile * weight));
+        granules->first_row.push_back(static_cast<std::uint16_t>(tile * tiling.lengths[m]));
       }
-      mode.granules = *granules;
-      granules_.push_back(std::move(granules));
+      modes_[m].granules = std::move(granules);
       weight *= tiling.counts[m];
       cut_[cut_count_++] = m;
     }
   }
 
-  /// Of nonzeros begin .. begin + count: one mode after the other.
-  template <class To>
-  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, To* to) const {
+  /// Offsets in an input mode of nonzeros begin .. begin + count.
+  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, std::uint16_t* to) const {
     const Index* indices = modes_[level].indices + begin;
-    if (level != output_) {
-      const Granule* granules = modes_[level].granules.data();
-      if (granules == nullptr) {
-        std::copy_n(indices, count, to);
-      } else {
-        for (std::size_t j = 0; j < count; ++j)
-          to[j] = static_cast<To>(indices[j] - granules[indices[j] / Tiling::granule].first_row);
-      }
+    if (modes_[level].granules == nullptr) {
+      std::copy_n(indices, count, to);
       return;
     }
+    const std::uint16_t* first_row = modes_[level].granules->first_row.data();
+    for (std::size_t j = 0; j < count; ++j)
+      to[j] = static_cast<std::uint16_t>(indices[j] - first_row[indices[j] / Tiling::granule]);
+  }
+  /// Their places. All modes that are cut in one loop where these are one or two: with a loop for each, places would be
+  /// read and written again.
+  void copy_indices([[maybe_unused]] std::size_t level, std::uint64_t begin, std::size_t count,
+                    std::uint32_t* to) const {
+    assert(level == output_);
+    const Index* rows = modes_[output_].indices + begin;
     const unsigned bits = band_bits_;
-    for (std::size_t j = 0; j < count; ++j) to[j] = static_cast<To>((indices[j] >> bits) * tiles_);
-    for (std::size_t c = 0; c < cut_count_; ++c) {
-      const Granule* granules = modes_[cut_[c]].granules.data();
-      const Index* of_cut = modes_[cut_[c]].indices + begin;
-      for (std::size_t j = 0; j < count; ++j) to[j] += static_cast<To>(granules[of_cut[j] / Tiling::granule].tile);
+    const auto in_band = static_cast<std::uint32_t>(in_band_);
+    const auto tiles = static_cast<std::uint32_t>(tiles_);
+    const auto place = [&](std::size_t j, std::uint32_t tile) {
+      const auto row = static_cast<std::uint32_t>(rows[j]);
+      const auto band = static_cast<std::uint32_t>(rows[j] >> bits);
+      return ((band * tiles + tile) << bits) + (row & in_band);
+    };
+    const auto tile_in = [&](std::size_t c) {
+      const Mode& mode = modes_[cut_[c]];
+      return [tile = mode.granules->tile.data(), indices = mode.indices + begin](std::size_t j) {
+        return tile[indices[j] / Tiling::granule];
+      };
+    };
+    const auto first = tile_in(0);
+    if (cut_count_ == 1) {
+      for (std::size_t j = 0; j < count; ++j) to[j] = place(j, first(j));
+      return;
     }
-    for (std::size_t j = 0; j < count; ++j) to[j] = static_cast<To>((to[j] << bits) + (indices[j] & in_band_));
+    const auto second = tile_in(1);
+    if (cut_count_ == 2) {
+      for (std::size_t j = 0; j < count; ++j) to[j] = place(j, first(j) + second(j));
+      return;
+    }
+    for (std::size_t j = 0; j < count; ++j) to[j] = first(j) + second(j);
+    for (std::size_t c = 2; c < cut_count_; ++c) {
+      const auto tile = tile_in(c);
+      for (std::size_t j = 0; j < count; ++j) to[j] += tile(j);
+    }
+    for (std::size_t j = 0; j < count; ++j) to[j] = place(j, to[j]);
   }
   [[nodiscard]] Value value(std::uint64_t z) const { return values_[z]; }
 
  private:
-  struct Granule {
-    std::uint64_t tile = 0;  // times the tiles of the modes behind
-    std::uint64_t first_row = 0;
+  /// Rows whose tile is looked up together.
+  struct Granules {
+    std::vector<std::uint32_t> tile;       // times the tiles of the modes behind
+    std::vector<std::uint16_t> first_row;  // of the tile, modulo 2^16: so many rows it has at most
   };
   struct Mode {
     const Index* indices = nullptr;
-    std::span<const Granule> granules;  // of a mode that is cut
+    std::shared_ptr<const Granules> granules;  // of a mode that is cut; copies of this object share them
   };
 
   const Value* values_;
-  std::vector<std::shared_ptr<std::vector<Granule>>> granules_;  // copies of this object share them
   std::array<Mode, max_order> modes_ = {};
   std::array<std::size_t, max_order> cut_ = {};  // modes that are cut
   std::size_t cut_count_ = 0;
@@ -223,18 +247,21 @@ double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, bool flo
 double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int n = t.mode;
   if (t.tiles == 1) return sorted_copy_ns(q, n, std::min(q.sample.nnz(), q.sample.dim(n)));
-  const double tile = t.input_rows() * q.row_bytes();
+  // Input rows share the cache with the output and with what streams through: they come from where a table lies that
+  // is larger by that.
+  const double tile = t.input_rows() * q.row_bytes() / 0.6;
   // Nonzeros of a row come as in the tensor; where that is sorted, those of a fibre of the last mode share their other
   // rows, as far as they are in one tile.
   const int last = n == q.sample.order() - 1 ? n - 1 : q.sample.order() - 1;
   const double in_fibre = q.sample.nnz() / std::max(1.0, q.sample.fibres(last)) /
                           std::sqrt(static_cast<double>(t.counts[static_cast<std::size_t>(last)]));
-  double row = 0;
+  double row = 0.2;  // as in sorted_copy_ns
   for (int m = 0; m < q.sample.order(); ++m)
     if (m != n) row += q.cost.reading_among(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
-  // Lines of a row beside the first cost less: of the sum, nell2 takes 0.9, 0.78 and 0.65 with one, two and four of
-  // them.
-  row *= std::pow(q.lines(), -0.2);
+  // From the second-level cache, lines of a row beside the first cost less: of the sum, nell2 takes 0.9, 0.78 and 0.65
+  // with one, two and four of them (Emerald Rapids, tiles of 1.2 MB); from the third they do not (Zen 3).
+  if (t.fits_second_cache(q.row_bytes(), q.sample.context())) row *= std::pow(q.lines(), -0.2);
+  // Where a run ends is not foreseen, and its row of the output is added to: 4 to 5 ns with one line, 9 to 12 with two.
   const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
   // What a tile reads for the first time comes at random from where the tables lie, or as fast as memory is streamed.
   double longest = 0;
@@ -244,7 +271,7 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
       t.rows_of_walk() * q.threads *
       std::max(q.cost.streaming(q.row_bytes()), q.cost.reading_among(longest * q.row_bytes(), q.lines()));
   const double balance = std::max(1.0, q.sample.largest_share(n, t.band_bits) * q.threads);
-  return balance * (q.sample.nnz() * row + runs * (3 + 0.5 * q.lines()) + walk + stored_output_ns(q, n));
+  return balance * (q.sample.nnz() * row + runs * (1 + 4 * q.lines()) + walk + stored_output_ns(q, n));
 }
 
 extern const FormatClass tiles_format;
@@ -252,7 +279,7 @@ const FormatClass tiles_format = {
     {{"tiles", "a copy per mode that goes tile by tile through the rows it reads"},
      "polyad's own; cache blocking of sparse matrices is Im and Yelick's (ICCS 2001)",
      true,
-     "factors that the second-level cache does not hold, rows of many nonzeros: all that is read stays in it"},
+     "factors that the caches do not hold, rows of many nonzeros: what is read stays near"},
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(tiles_format, options, Tiles::build(x, options, context));
     },
@@ -282,7 +309,7 @@ const FormatClass tiles_format = {
       e.build_bytes = bytes_from_sorted(q, e.bytes);
       e.deterministic = true;
       e.why = most_tiles == 1 ? "nothing to cut into tiles: the same as copies"
-                              : "one narrow copy per mode, in tiles whose rows stay in the second-level cache";
+                              : "one narrow copy per mode, in tiles whose rows stay in a cache";
       return e;
     }};
 

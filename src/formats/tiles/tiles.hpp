@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// \file Copies whose nonzeros go tile by tile through the rows that they read, so that these stay in the second-level
+/// \file Copies whose nonzeros go tile by tile through the rows that they read, so that these stay in a
 /// cache. README.md beside it has the layout.
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "formats/tiles/tiling.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "polyad/machine.hpp"
 #include "polyad/matrix.hpp"
@@ -10,19 +11,29 @@ namespace polyad {
 
 namespace {
 
-/// The part of a second-level cache of 2 MB that is best filled with input rows: 10 million nonzeros anywhere, f32,
-/// rank 16, take 68 ms uncut, 36 to 39 with tiles of 1.5 MB, 31 to 35 with 1.2, 36 to 42 with 0.9 (two cores of Emerald
-/// Rapids). The rest is for the output and for what streams through.
+/// Tiles near the processor: the part of a second-level cache of 2 MB that is best filled with input rows. 10 million
+/// nonzeros anywhere, f32, rank 16, take 68 ms uncut, 36 to 39 with tiles of 1.5 MB, 31 to 35 with 1.2, 36 to 42 with
+/// 0.9 (two cores of Emerald Rapids). The rest is for the output and for what streams through.
 constexpr double share_of_cache = 0.6;
-/// Where runs would become too short before a tile is that small, one of this part is better than none: at rank 64
-/// those nonzeros take 187 ms in tiles of 3.3 MB, about 300 uncut.
-constexpr double largest_share_of_cache = 2;
+/// Where runs would become too short before a tile fits that cache: tiles that stay in the part of a third-level cache
+/// that is left to one by others, for inputs that do not. Those nonzeros on two cores of Zen 3 (512 kB of second-level
+/// cache): in f64 138 ms uncut (11.5 MB), 93 in tiles of 3.3 MB; at rank 64 in f32 533 and 282; in f32 (5.8 MB) 44 and
+/// 55. On Emerald Rapids at rank 64 in f32 about 300 uncut, 187 in tiles of 3.3 MB.
+constexpr double bytes_of_far_tile = 3e6;
+constexpr double bytes_worth_far_tiles = 6e6;
+/// A size that was asked for is reached but for this.
+constexpr double most_of_asked = 3;
 /// Where one band has more of the nonzeros, threads would wait for the one that its rows belong to.
 constexpr double largest_share_of_band = 0.1;
 constexpr std::uint64_t fewest_bands = 64;
 /// Lengths of the runs of a band stay in the first-level cache; each tile of a band has 8 bytes of its own.
 constexpr int most_band_bits = 12;
 constexpr int fewest_band_bits = 4;
+
+/// Bytes of the second-level cache; the same for every machine where the same bits are promised.
+double second_cache(const Context& context) {
+  return context.deterministic ? static_cast<double>(1U << 20U) : static_cast<double>(second_cache_bytes());
+}
 
 std::uint64_t divided(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -70,17 +81,26 @@ Tiling Tiling::choose(const TensorSample& sample, int mode, const FormatOptions&
   t.lengths = x.dims;
   t.lengths[static_cast<std::size_t>(mode)] = 0;
   t.counts.assign(x.dims.size(), 1);
-  // The same for every machine where the same bits are promised.
-  const std::uint64_t second_cache = sample.context().deterministic ? std::uint64_t{1} << 20U : second_cache_bytes();
-  const double cache = options.tile_bytes > 0 ? static_cast<double>(options.tile_bytes) / share_of_cache
-                                              : static_cast<double>(second_cache);
   const auto row_bytes = static_cast<double>(padded_columns(options.rank) * bytes_of(x.precision()));
-  if (t.input_rows() * row_bytes <= share_of_cache * cache || !set_bands(t, sample)) return t;
-  Tiling uncut = t;
-  cut(t, sample, share_of_cache * cache / row_bytes);
-  const bool small =
-      *std::ranges::max_element(t.lengths) <= most_rows && t.input_rows() * row_bytes <= largest_share_of_cache * cache;
-  return small ? t : uncut;
+  const auto bytes = [&](const Tiling& of) { return of.input_rows() * row_bytes; };
+  const double cache = second_cache(sample.context());
+  const double wanted = options.tile_bytes > 0 ? static_cast<double>(options.tile_bytes) : share_of_cache * cache;
+  if (bytes(t) <= wanted || !set_bands(t, sample)) return t;
+  // Cut as far as runs allow; accepted if that is small enough and offsets of 16 bits tell rows apart.
+  const auto cut_to = [&](double size, double accepted) -> std::optional<Tiling> {
+    Tiling of = t;
+    cut(of, sample, size / row_bytes);
+    if (*std::ranges::max_element(of.lengths) > most_rows || bytes(of) > accepted) return std::nullopt;
+    return of;
+  };
+  if (options.tile_bytes > 0) return cut_to(wanted, most_of_asked * wanted).value_or(t);
+  if (const std::optional<Tiling> near = cut_to(wanted, cache)) return *near;
+  if (bytes(t) <= bytes_worth_far_tiles) return t;
+  return cut_to(bytes_of_far_tile, bytes(t) / 2).value_or(t);
+}
+
+bool Tiling::fits_second_cache(double row_bytes, const Context& context) const {
+  return input_rows() * row_bytes <= second_cache(context);
 }
 
 double Tiling::input_rows() const {

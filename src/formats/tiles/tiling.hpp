@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// \file How the nonzeros of a copy are cut into tiles of input rows that a second-level cache holds.
+/// \file How the nonzeros of a copy are cut into tiles of input rows that a cache holds.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct Tiling {
   /// Rows of a tile that an offset of 16 bits tells apart.
   static constexpr std::uint64_t most_rows = std::uint64_t{1} << 16U;
   /// Nonzeros that a row of the output has in a tile, on average, at least. 10 million nonzeros anywhere, f64, rank 16,
-  /// take 130 ms uncut, 84 to 87 with 3.6 to 6.5 of them and 100 with 2.3; with 6.5 the counts of three copies in f32
+  /// take 130 ms uncut, 84 to 87 with 3.6 to 6.5 of them and 100 with 2.3; with 7 the counts of three copies in f32
   /// leave them within 1.5 times the coordinates.
-  static constexpr double fewest_in_row = 6.5;
+  static constexpr double fewest_in_row = 7;
 
   /// For factors of options.rank columns and options.tile_bytes.
   [[nodiscard]] static Tiling choose(const TensorSample& sample, int mode, const FormatOptions& options);
@@ -34,6 +34,8 @@ struct Tiling {
   [[nodiscard]] std::uint64_t band_rows() const { return std::uint64_t{1} << static_cast<unsigned>(band_bits); }
   /// Rows of the output in every tile, those of the last band filled up.
   [[nodiscard]] std::uint64_t places() const { return (bands * tiles) << static_cast<unsigned>(band_bits); }
+  /// Whether the rows of a tile, of so many bytes each, are as near as the second-level cache.
+  [[nodiscard]] bool fits_second_cache(double row_bytes, const Context& context) const;
   /// Rows of the inputs that a tile has at most.
   [[nodiscard]] double input_rows() const;
   /// Input rows that are read anew on a walk through all tiles, the last mode's fastest.

@@ -117,8 +117,8 @@ const MttkrpKernel mttkrp_tiles_bands = {
       if (t == nullptr) return cannot("it works on tiles");
       if (t->tiling.mode != q.mode) return cannot("the tensor was built for another mode");
       if (t->plain && !sums_rows(*t->plain)) return cannot("it reads indices of up to 32 bits");
-      return can(0.5 * row_cost(q), t->plain ? "nothing is cut: every row is stored once"
-                                             : "a tile's rows are read from the second-level cache");
+      return can(0.5 * row_cost(q),
+                 t->plain ? "nothing is cut: every row is stored once" : "a tile's rows are read from a cache");
     },
     run_tiles<float>,
     run_tiles<double>};

@@ -70,9 +70,33 @@ TEST(Tiles, AreChosenForTheCache) {
   const Tiling most = Tiling::choose(sample, 0, options);
   EXPECT_GT(most.tiles, 60U);
   EXPECT_LE(static_cast<double>(most.places()) * Tiling::fewest_in_row, 200000);
-  EXPECT_EQ(Tiling::choose(sample, 2, options).tiles, 6U);  // 79 bands of 64 rows
+  EXPECT_EQ(Tiling::choose(sample, 2, options).tiles, 5U);  // 79 bands of 64 rows
   options.tile_bytes = 64;                                  // tiles would still be many times as large
   EXPECT_EQ(Tiling::choose(sample, 0, options).tiles, 1U);
+}
+
+TEST(Tiles, FarTilesWhereNearOnesWouldHaveShortRuns) {
+  Context context;
+  context.deterministic = true;  // 1 MB of second-level cache, whatever the machine has
+  const auto bytes = [&](const Shape& shape, Precision precision, std::uint64_t rank) {
+    const CooTensor x = whole_numbers(shape, precision);
+    const Tiling t = Tiling::choose(TensorSample(x, context), 0, {.rank = rank});
+    EXPECT_LE(static_cast<double>(t.places()) * (t.tiles > 1 ? Tiling::fewest_in_row : 0), shape.nnz);
+    return t.tiles == 1 ? 0.0 : t.input_rows() * static_cast<double>(rank * bytes_of(precision));
+  };
+  const Shape many = {"", {300, 12000, 20000}, 400000};
+  const double near = bytes(many, Precision::f32, 16);  // 2 MB in tiles of at most 0.6
+  EXPECT_GT(near, 0.3e6);
+  EXPECT_LE(near, 0.6 * (1U << 20U));
+  const Shape few = {"", {300, 40000, 60000}, 100000};
+  const double far = bytes(few, Precision::f64, 16);  // 12.8 MB
+  EXPECT_GT(far, 1.5e6);
+  EXPECT_LE(far, 3e6);
+  EXPECT_EQ(bytes({"", {300, 30000, 40000}, 20000}, Precision::f32, 16), 0);  // 4.5 MB are near enough
+  const double wide = bytes(few, Precision::f64, 64);                         // 51 MB: as far as runs allow
+  EXPECT_GT(wide, 3e6);
+  EXPECT_LT(wide, 25e6);
+  EXPECT_EQ(bytes({"", {300, 40000, 60000}, 7000}, Precision::f64, 16), 0);  // runs would be too short at once
 }
 
 TEST(Tiles, ModesAsLongAsTheyCanBe) {
