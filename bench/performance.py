@@ -72,6 +72,7 @@ def limits(folder):
             "| table | " + " | ".join(sizes) + " |", "|---" * (len(sizes) + 1) + "|",
             "| reading, ns a thread | " + " | ".join(f"{r:.2f}" for r in rates["read"]) + " |",
             "| reading, GB/s | " + " | ".join(gbs(r) for r in rates["read"]) + " |",
+            "| two multiplied, not requested, ns a row | " + " | ".join(f"{r:.2f}" for r in rates["pair"]) + " |",
             "| adding to, ns a thread | " + " | ".join(f"{r:.2f}" for r in rates["add"]) + " |", ""]
 
 

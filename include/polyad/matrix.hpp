@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "polyad/buffer.hpp"
@@ -28,6 +29,15 @@ class FactorMatrix {
         cols_(cols),
         stride_(padded_columns(cols)),
         values_(context, rows > ~std::size_t{0} / stride_ ? ~std::size_t{0} : rows * stride_, purpose) {}
+  /// A matrix in memory that belongs to someone else and outlives it: rows of padded_columns(cols) elements.
+  [[nodiscard]] static FactorMatrix view(T* data, std::uint64_t rows, std::uint64_t cols) {
+    FactorMatrix m;
+    m.rows_ = rows;
+    m.cols_ = cols;
+    m.stride_ = padded_columns(cols);
+    m.values_ = Buffer<T>::view(std::shared_ptr<const void>(data, [](const void*) {}), data, rows * m.stride_);
+    return m;
+  }
 
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::uint64_t cols() const noexcept { return cols_; }

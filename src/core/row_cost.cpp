@@ -34,7 +34,8 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
   if (const auto found = all.find(machine); found != all.end() && found->is_object()) {
     const auto stream_found = found->find("stream");
     if (take_costs(*found, "read", known.read) && take_costs(*found, "add", known.add) &&
-        stream_found != found->end() && stream_found->is_number() && stream_found->get<double>() > 0.01) {
+        take_costs(*found, "pair", known.pair) && stream_found != found->end() && stream_found->is_number() &&
+        stream_found->get<double>() > 0.01) {
       known.stream = stream_found->get<double>();
       return known;
     }
@@ -46,7 +47,8 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
     if (e.kind() != ErrorKind::limit) throw;
     return {};
   }
-  remember(context, machine_file, machine, {{"read", known.read}, {"add", known.add}, {"stream", known.stream}});
+  remember(context, machine_file, machine,
+           {{"read", known.read}, {"pair", known.pair}, {"add", known.add}, {"stream", known.stream}});
   return known;
 }
 

@@ -20,6 +20,9 @@ struct RowCost {
   /// Two cores of a Zen 4 server: L1, L2, L3, L3, the edge of L3, DRAM; those of 6 and 8 MB by interpolation.
   std::array<double, sizes> read = {0.7, 1.1, 1.2, 1.4, 1.985, 2.4, 3.4, 9.6};
   std::array<double, sizes> add = {1.5, 1.7, 1.8, 2.1, 2.948, 3.55, 5.0, 10.0};
+  /// The same for one of two rows that are multiplied, neither of them requested: tables of the two together. As
+  /// reading_among, until it was measured there.
+  std::array<double, sizes> pair = {0.53, 0.83, 0.9, 1.05, 1.6, 2.05, 3.05, 9.2};
   /// Bytes a nanosecond that one thread streams.
   double stream = 15;
 
@@ -39,6 +42,10 @@ struct RowCost {
   }
   [[nodiscard]] double adding_among(double bytes, double lines, double reuse = 1) const {
     return 0.7 * overlapped(adding(bytes, lines), adding(0, lines), lines, reuse);
+  }
+  /// A row among those that a nonzero multiplies, none of them requested ahead (formats/copies).
+  [[nodiscard]] double multiplying(double bytes, double lines, double reuse = 1) const {
+    return lines * (pair[0] + (at(pair, bytes) - pair[0]) / reuse);
   }
   /// So many bytes one after the other.
   [[nodiscard]] double streaming(double bytes) const { return bytes / stream; }

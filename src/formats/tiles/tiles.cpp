@@ -257,10 +257,8 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
                           std::sqrt(static_cast<double>(t.counts[static_cast<std::size_t>(last)]));
   double row = 0.2;  // as in sorted_copy_ns
   for (int m = 0; m < q.sample.order(); ++m)
-    if (m != n) row += q.cost.reading_among(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
-  // From the second-level cache, lines of a row beside the first cost less: of the sum, nell2 takes 0.9, 0.78 and 0.65
-  // with one, two and four of them (Emerald Rapids, tiles of 1.2 MB); from the third they do not (Zen 3).
-  if (t.fits_second_cache(q.row_bytes(), q.sample.context())) row *= std::pow(q.lines(), -0.2);
+    if (m != n) row += q.cost.multiplying(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
+  row *= q.of_lines(t.input_rows() * q.row_bytes());
   // Where a run ends is not foreseen, and its row of the output is added to: 4 to 5 ns with one line, 9 to 12 with two.
   const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
   // What a tile reads for the first time comes at random from where the tables lie, or as fast as memory is streamed.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "polyad/machine.hpp"
+#include "core/estimate.hpp"
 #include "polyad/matrix.hpp"
 
 namespace polyad {
@@ -29,11 +29,6 @@ constexpr std::uint64_t fewest_bands = 64;
 /// Lengths of the runs of a band stay in the first-level cache; each tile of a band has 8 bytes of its own.
 constexpr int most_band_bits = 12;
 constexpr int fewest_band_bits = 4;
-
-/// Bytes of the second-level cache; the same for every machine where the same bits are promised.
-double second_cache(const Context& context) {
-  return context.deterministic ? static_cast<double>(1U << 20U) : static_cast<double>(second_cache_bytes());
-}
 
 std::uint64_t divided(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
@@ -97,10 +92,6 @@ Tiling Tiling::choose(const TensorSample& sample, int mode, const FormatOptions&
   if (const std::optional<Tiling> near = cut_to(wanted, cache)) return *near;
   if (bytes(t) <= bytes_worth_far_tiles) return t;
   return cut_to(bytes_of_far_tile, bytes(t) / 2).value_or(t);
-}
-
-bool Tiling::fits_second_cache(double row_bytes, const Context& context) const {
-  return input_rows() * row_bytes <= second_cache(context);
 }
 
 double Tiling::input_rows() const {

@@ -34,8 +34,6 @@ struct Tiling {
   [[nodiscard]] std::uint64_t band_rows() const { return std::uint64_t{1} << static_cast<unsigned>(band_bits); }
   /// Rows of the output in every tile, those of the last band filled up.
   [[nodiscard]] std::uint64_t places() const { return (bands * tiles) << static_cast<unsigned>(band_bits); }
-  /// Whether the rows of a tile, of so many bytes each, are as near as the second-level cache.
-  [[nodiscard]] bool fits_second_cache(double row_bytes, const Context& context) const;
   /// Rows of the inputs that a tile has at most.
   [[nodiscard]] double input_rows() const;
   /// Input rows that are read anew on a walk through all tiles, the last mode's fastest.

@@ -103,7 +103,8 @@ void expect_right(const CooTensor& x, std::string_view format, std::uint64_t ran
 class RowsOfAnMttkrp : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Formats, RowsOfAnMttkrp,
-                         testing::Values("coo", "copies", "tiles", "sweep", "sweep-two", "csf-all", "alto", "hicoo"),
+                         testing::Values("coo", "copies", "tiles", "merged", "sweep", "sweep-two", "csf-all", "alto",
+                                         "hicoo"),
                          [](const auto& given) {
                            std::string name = given.param;
                            std::erase(name, '-');
