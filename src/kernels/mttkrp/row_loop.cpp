@@ -61,6 +61,8 @@ struct RowPasses {
   HWY_INLINE void with_types(std::uint64_t column) const {
     if constexpr (C >= 16) {
       const bool whole = l.stride == C;
+      if (l.inputs == 1)
+        return whole ? with<C, Index, Value, 1, true>(column) : with<C, Index, Value, 1, false>(column);
       if (l.inputs == 2)
         return whole ? with<C, Index, Value, 2, true>(column) : with<C, Index, Value, 2, false>(column);
       if (l.inputs == 3)

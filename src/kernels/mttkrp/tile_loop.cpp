@@ -40,6 +40,8 @@ struct TilePasses {
   HWY_INLINE void with_value(std::uint64_t column) const {
     if constexpr (C >= 16) {
       const bool whole = l.stride == C;
+      if (l.inputs == 1)
+        return whole ? add_rows<T, C, Value, 1, true>(l, column) : add_rows<T, C, Value, 1, false>(l, column);
       if (l.inputs == 2)
         return whole ? add_rows<T, C, Value, 2, true>(l, column) : add_rows<T, C, Value, 2, false>(l, column);
       if (l.inputs == 3)
