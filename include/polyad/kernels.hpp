@@ -51,6 +51,10 @@ class Workspace {
   void changed(int mode);
   /// All factors will.
   void changed();
+  /// The factor of a mode (0-based) will not change any more: what is made from it is worth keeping for good.
+  void set_fixed(int mode);
+  /// Whether that was said.
+  [[nodiscard]] bool is_fixed(int mode) const;
 
   /// For kernels: whether the room of a purpose holds what was made from the factors of `modes` as they are now.
   /// \param maker what tells one tensor and number of columns from another

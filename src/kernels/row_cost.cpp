@@ -40,10 +40,10 @@ float read_rows(const float* table, const std::uint32_t* rows, std::size_t count
   return sums[0];
 }
 
-/// Products of two rows, of two tables side by side, as copies sum them: no requests ahead, four sums.
+/// Products of two rows, of two tables side by side, as copies sum them (RowPass): no requests ahead, several sums.
 float multiply_rows(const float* table, std::uint64_t rows_each, const std::uint32_t* rows, std::size_t count) {
   using Row = Cols<float, columns>;
-  constexpr std::size_t sums = 4;
+  constexpr std::size_t sums = Row::vectors == 1 ? 4 : Row::vectors == 2 ? 2 : 1;
   const float* second = table + rows_each * columns;
   Row sum[sums];
   for (Row& s : sum) s = Row::zero();
@@ -148,7 +148,7 @@ RowCost RowCost::measured(const Context& context) {
       HWY_DYNAMIC_DISPATCH(add_rows)(all.data(), at, rows_each);
     });
   }
-  // No table is cheaper than a larger one: where it was, others were at work.
+  // No table costs more than a larger one: where it did, others were at work.
   for (std::size_t size = table.size() - 1; size-- > 0;) {
     cost.read[size] = std::min(cost.read[size], cost.read[size + 1]);
     cost.pair[size] = std::min(cost.pair[size], cost.pair[size + 1]);

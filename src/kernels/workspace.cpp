@@ -19,6 +19,7 @@ struct Workspace::Rooms {
   std::map<int, Buffer<std::byte>> by_purpose;
   bool keeping = false;
   std::array<std::uint64_t, max_order> versions = {};  // of the factors; counted from 1 when products are kept
+  std::array<bool, max_order> fixed = {};              // factors that will not change
   std::map<int, Origin> origins;                       // of rooms that hold something
   std::shared_ptr<void> on_devices;                    // what kernels keep there
 
@@ -80,6 +81,10 @@ void Workspace::changed(int mode) { ++rooms_->versions.at(static_cast<std::size_
 void Workspace::changed() {
   for (std::uint64_t& v : rooms_->versions) ++v;
 }
+
+void Workspace::set_fixed(int mode) { rooms_->fixed.at(static_cast<std::size_t>(mode)) = true; }
+
+bool Workspace::is_fixed(int mode) const { return rooms_->fixed.at(static_cast<std::size_t>(mode)); }
 
 bool Workspace::holds(int purpose, std::span<const int> modes, const std::array<std::uint64_t, 2>& maker) const {
   if (!rooms_->keeping) return false;

@@ -94,7 +94,7 @@ SweepEstimate estimate_alto(const EstimateRequest& q) {
   SweepEstimate e;
   const double key = alto_layout(q.sample.tensor().dims).bits() <= 64 ? 8 : 16;
   // Keys of two words are decoded block by block.
-  e.ns = nonzero_loops_ns(q, {.overhead = key == 8 ? 0.6 : 5, .along_line = true, .reuse = reuse_along_line(q.sample)});
+  e.ns = nonzero_loops_ns(q, {.overhead = key == 8 ? 1.2 : 5, .along_line = true, .reuse = reuse_along_line(q.sample)});
   // Rows of several lines cost more than their lines: of the sum, rand takes 1.3 with one line and 2.1 with four, nell2
   // 1.2 and 2.1 (two cores of Zen 3, f32).
   e.ns *= std::pow(q.lines(), 0.25);

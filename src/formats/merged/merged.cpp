@@ -31,11 +31,13 @@ Buffer<std::uint8_t> occupied_indices(const CooTensor& x, int mode, const Contex
   return occupied;
 }
 
-/// Bytes of all copies of the merged tensor.
-double predicted_bytes(const TensorSample& merged, bool float_values, const FormatOptions& options) {
+/// Bytes of all copies of the merged tensor, and of what is occupied.
+double predicted_bytes(const TensorSample& merged, const ModeGroups& groups, bool float_values,
+                       const FormatOptions& options) {
   double sum = 0;
-  for (int g = 0; g < merged.order(); ++g)
-    sum += Tiles::predicted_bytes(merged.tensor(), Tiling::choose(merged, g, options), float_values);
+  for (int g = 0; g < groups.count(); ++g)
+    sum += Tiles::predicted_bytes(merged.tensor(), Tiling::choose(merged, g, options), float_values) +
+           (groups.is_merged(g) ? merged.dim(g) : 0);
   return sum;
 }
 
@@ -51,10 +53,17 @@ std::string merged_names(const ModeGroups& groups) {
   return all;
 }
 
-/// Whether the indices of merged modes fit the memory beside all there is.
-bool affords_merging(const TensorSample& sample) {
+/// Bytes of the indices that merge_modes makes.
+double merging_bytes(const TensorSample& sample, const ModeGroups& groups) {
+  double merged = 0;
+  for (int g = 0; g < groups.count(); ++g) merged += groups.is_merged(g) ? 1 : 0;
+  return merged * sample.nnz() * static_cast<double>(bytes_of(sample.tensor().index_width()));
+}
+
+/// Whether they fit the memory beside all there is.
+bool affords_merging(const TensorSample& sample, const ModeGroups& groups) {
   const Context& context = sample.context();
-  const double room = sample.nnz() * static_cast<double>(sample.order()) * static_cast<double>(sizeof(std::uint32_t));
+  const double room = merging_bytes(sample, groups);
   return !context.memory || context.memory->limit() == 0 ||
          static_cast<double>(context.memory->used()) + room <= static_cast<double>(context.memory->limit());
 }
@@ -63,9 +72,7 @@ SweepEstimate estimate_merged(const EstimateRequest& q) {
   SweepEstimate e;
   const CooTensor& x = q.sample.tensor();
   const ModeGroups groups = ModeGroups::choose(x, q.rank);
-  e.deterministic = true;
-  e.repeats = !groups.merges() || !affords_merging(q.sample);
-  if (e.repeats) {
+  if (!groups.merges() || !affords_merging(q.sample, groups)) {
     e = class_named("tiles").estimate(q);
     e.repeats = true;
     e.why = groups.merges() ? "no memory to merge modes in" : "no modes to merge: the same as tiles";
@@ -76,16 +83,21 @@ SweepEstimate estimate_merged(const EstimateRequest& q) {
   const EstimateRequest in_merged{sample, q.rank, q.cost, q.threads, q.most_bytes};
   FormatOptions options;
   options.rank = q.rank;
+  e.deterministic = true;
+  double longest_sums = 0;
   for (int g = 0; g < groups.count(); ++g) {
     e.ns += tiles_ns(in_merged, Tiling::choose(sample, g, options));
     if (!groups.is_merged(g)) continue;
     // Its table is made for every other group, its sums are folded once for each of its modes.
     const auto modes = static_cast<double>(groups.modes[static_cast<std::size_t>(g)].size());
     e.ns += 4 * (groups.count() - 1 + modes) * sample.dim(g) * q.lines();
+    e.kept += sample.dim(g) * q.row_bytes();
+    longest_sums = std::max(longest_sums, sample.dim(g) * q.row_bytes());
   }
-  e.bytes = predicted_bytes(sample, q.sample.values_fit_float(), options);
+  e.kept += longest_sums;
+  e.bytes = predicted_bytes(sample, groups, q.sample.values_fit_float(), options);
   e.build_ns = (14 * groups.count() + 2) * q.sample.nnz();
-  e.build_bytes = bytes_from_sorted(in_merged, e.bytes) + 4 * q.sample.nnz();
+  e.build_bytes = bytes_from_sorted(in_merged, e.bytes) + merging_bytes(q.sample, groups);
   e.why = fmt::format("modes {} merged, then a narrow copy for each of {}: {} rows a nonzero in place of {}",
                       merged_names(groups), groups.count(), groups.count() * (groups.count() - 1),
                       x.order() * (x.order() - 1));
@@ -121,7 +133,8 @@ const FormatClass merged_format = {
     {{"merged", "short neighbouring modes taken for one, then a copy per merged mode as in tiles"},
      "polyad's own; products of factors that serve several modes are those of dimension trees (Kaya and Ucar, 2018)",
      false,
-     "four modes or more, some of them short, factors that the caches hold: few rows a nonzero, at any rank"},
+     "four modes or more, some of them short, factors that the caches hold: few rows a nonzero, while tables of merged "
+     "modes are small"},
     [](const CooTensor& x, const FormatOptions& options, const Context& context) {
       return erased(merged_format, options, Merged::build(x, options, context));
     },
@@ -131,10 +144,12 @@ const FormatClass merged_format = {
       const CooTensor merged = merge_modes(x, groups, context);
       const TensorSample sample(merged, context);
       const bool floats = sample.values_fit_float();
-      double bytes = predicted_bytes(sample, floats, options);
-      for (int g = 0; g < groups.count(); ++g) bytes += groups.is_merged(g) ? sample.dim(g) : 0;
+      const double bytes = predicted_bytes(sample, groups, floats, options);
       const double values = groups.count() * sample.nnz() * (floats ? sizeof(float) : sizeof(double));
-      return {(bytes - values) / 4, bytes, "per copy of M merged modes: nnz*(M-1)/2 + min(2*S, I) (an estimate)", {}};
+      return {(bytes - values) / 4,
+              bytes,
+              "for each of M groups: index/4*nnz*(M-1) + min(2*S, I), and J/4 if it is merged (an estimate)",
+              {}};
     },
     estimate_merged};
 

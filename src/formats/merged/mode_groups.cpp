@@ -15,6 +15,7 @@ ModeGroups ModeGroups::choose(const CooTensor& x, std::uint64_t rank) {
   ModeGroups g;
   for (int m = 0; m < x.order(); ++m) g.modes.push_back({m});
   g.dims = x.dims;
+  if (rank > most_table_bytes) return g;
   const std::uint64_t row_bytes = padded_columns(rank) * bytes_of(x.precision());
   const std::uint64_t most = std::min({most_rows, most_table_bytes / row_bytes, x.nnz() / 2});
   while (g.count() > 2) {

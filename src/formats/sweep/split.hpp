@@ -35,6 +35,12 @@ inline constexpr std::uint64_t most_next_rows = std::uint64_t{1} << 18U;
 /// where there is no third mode that would have use for them, or where there are too many.
 [[nodiscard]] bool gathers_with_next(const CooTensor& x, const ModeSplit& split);
 
+/// Whether a gather for the root is worth adding up the next mode's output on the side, private to every thread: as for
+/// other private outputs (SharedOutput::affordable). \param bytes of that output
+[[nodiscard]] inline bool worth_adding_for_next(double bytes, int threads, double fibres) {
+  return bytes * (threads - 1) / 100 <= fibres;
+}
+
 /// About what share of the fibres have roots with more nonzeros than a chunk: their products go through the memory.
 [[nodiscard]] double cut_share(const TensorSample& sample, const ModeSplit& split);
 

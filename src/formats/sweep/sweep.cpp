@@ -190,11 +190,6 @@ Sweep::NarrowBuffer leaf_buffer(std::uint64_t rows, std::size_t count, const Con
   return padded_buffer<std::uint64_t>(count, Sweep::padding, purpose, context);
 }
 
-std::uint64_t next_serial() {
-  static std::atomic<std::uint64_t> serials{0};
-  return ++serials;
-}
-
 }  // namespace
 
 std::optional<int> Sweep::fibre_position(int mode) const {
@@ -219,7 +214,6 @@ std::uint64_t Sweep::bytes() const {
 Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_copy, const Context& context) {
   Sweep s;
   s.tensor_shape = shape_of(x);
-  s.serial = next_serial();
   s.split = options.leaf_modes.empty() ? choose_split(TensorSample(x, context), options.rank, leaf_copy)
                                        : split_with_leaves(x, options.leaf_modes);
   if (leaf_copy && s.split.leaves.size() > 1) throw usage_error("sweep-two has one leaf mode");
@@ -362,7 +356,10 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool with_next = gathers_with_next(x, split);
   // With two modes of the fibres one gather serves both, and none is kept.
-  const bool keeps = split.fibres.size() > (with_next ? 2 : 1) && worth_keeping(fibres, q.sample.nnz());
+  const double next_bytes = q.sample.dim((split.fibres[0] + 1) % x.order()) * q.row_bytes();
+  const bool serves_next =
+      with_next && worth_adding_for_next(next_bytes, q.threads, fibres) && cut_share(q.sample, split) <= 0.5;
+  const bool keeps = split.fibres.size() > (serves_next ? 2 : 1) && worth_keeping(fibres, q.sample.nnz());
   e.kept = keeps ? fibres * q.row_bytes() : 0;
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());

@@ -43,7 +43,6 @@ struct Sweep {
 
   TensorShape tensor_shape;
   ModeSplit split;
-  std::uint64_t serial = 0;        ///< different for every one that was built in this process
   std::uint64_t leaf_rows = 0;     ///< rows of a table indexed by leaves
   NarrowBuffer leaves;             ///< [nnz + padding]
   ValueBuffer values;              ///< [nnz]

@@ -176,7 +176,8 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
   context.report({"sorting", 0, x.nnz(), "nonzeros"});
   const std::optional<double> divisor = float_divisor(x, context);
   value_divisor = divisor.value_or(1);
-  with_types(tensor_shape, [&]<class Index, class Value>() {
+  // As they are stored: 64 bits also where the lengths of modes need fewer.
+  polyad::visit(x, [&]<class Index, class Value>(const CooView<const Index, const Value>&) {
     if (!divisor) {
       if constexpr (std::is_same_v<Value, double>)
         return sort.template operator()<Index, Value>(

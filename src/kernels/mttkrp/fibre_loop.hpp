@@ -8,11 +8,14 @@
 /// A table of merged leaf modes is made from their factors (fill_table) and summed back to one of them (fold_table).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
 
+#include "backends/cpu/threads.hpp"
 #include "kernels/mttkrp/output.hpp"
+#include "kernels/mttkrp/request.hpp"
 #include "polyad/types.hpp"
 
 namespace polyad {
@@ -69,6 +72,19 @@ struct LeafTable {
   std::uint64_t stride = 0;
 };
 
+/// The table of some modes of a tensor.
+template <class T>
+[[nodiscard]] LeafTable<T> table_of(std::span<const int> modes, const MttkrpRequest<T>& r) {
+  LeafTable<T> table;
+  table.stride = r.stride();
+  for (const int m : modes) {
+    const auto at = static_cast<std::size_t>(table.modes++);
+    table.factors[at] = r.factors[static_cast<std::size_t>(m)].data();
+    table.lengths[at] = r.tensor.shape().dims[static_cast<std::size_t>(m)];
+  }
+  return table;
+}
+
 /// rows(k) = product over the modes of their rows, for the merged indices begin .. end.
 void fill_table(const LeafTable<float>& table, std::uint64_t begin, std::uint64_t end, float* rows);
 void fill_table(const LeafTable<double>& table, std::uint64_t begin, std::uint64_t end, double* rows);
@@ -79,5 +95,24 @@ void fold_table(const LeafTable<float>& table, const float* sums, const std::uin
                 std::uint64_t begin, std::uint64_t end, float* out);
 void fold_table(const LeafTable<double>& table, const double* sums, const std::uint8_t* occupied, int position,
                 std::uint64_t begin, std::uint64_t end, double* out);
+
+/// All of the table, by all threads. \param rows [merged indices][stride]
+template <class T>
+void fill_whole_table(const LeafTable<T>& table, std::uint64_t merged_indices, int threads, T* rows) {
+  cpu::parallel_ranges(
+      threads, merged_indices, [&](std::uint64_t begin, std::uint64_t end) { fill_table(table, begin, end, rows); },
+      1024);
+}
+/// The MTTKRP of the mode at `position` among the merged ones from the sums of them all, by all threads.
+template <class T>
+void fold_to_output(const LeafTable<T>& table, const T* sums, std::span<const std::uint8_t> occupied, int position,
+                    const MttkrpRequest<T>& r) {
+  cpu::parallel_ranges(
+      r.threads(), r.out.rows(),
+      [&](std::uint64_t begin, std::uint64_t end) {
+        fold_table(table, sums, occupied.data(), position, begin, end, r.out.data());
+      },
+      std::max<std::uint64_t>(1, 1024 * r.out.rows() / occupied.size()));
+}
 
 }  // namespace polyad

@@ -26,7 +26,8 @@ class MergedRun {
 
   void run() {
     if (r_.nnz() == 0) return clear(r_.out, r_.threads());
-    if (!affordable()) return add_by_owner(r_);
+    // Where the same bits are promised, what else is in memory must not decide how sums are made.
+    if (!r_.context.deterministic && !affordable()) return add_by_owner(r_);
     if (!m_.groups.is_merged(group_)) return sum_group(r_.out, r_.pending);
     FactorMatrix<T> sums = matrix_in(leaf_sums, group_);
     const std::vector<int> others = modes_of_others();
@@ -36,14 +37,8 @@ class MergedRun {
       sum_group(sums, none);
       r_.workspace.set_held(leaf_sums, others, maker);
     }
-    const LeafTable<T> table = factors_of(group_);
-    const std::uint8_t* occupied = m_.occupied[static_cast<std::size_t>(group_)].data();
-    cpu::parallel_ranges(
-        r_.threads(), r_.out.rows(),
-        [&](std::uint64_t begin, std::uint64_t end) {
-          fold_table(table, sums.data(), occupied, m_.groups.position(r_.mode), begin, end, r_.out.data());
-        },
-        std::max<std::uint64_t>(1, 1024 * r_.out.rows() / rows_of(group_)));
+    fold_to_output<T>(factors_of(group_), sums.data(), m_.occupied[static_cast<std::size_t>(group_)].span(),
+                      m_.groups.position(r_.mode), r_);
   }
 
  private:
@@ -58,9 +53,12 @@ class MergedRun {
       if (g != group_ && m_.groups.is_merged(g)) sum += bytes_of_rows(g);
     return sum;
   }
+  /// Whether there is memory for all that is needed at once: tables, sums, and the rows that chunks share.
   [[nodiscard]] bool affordable() const {
-    return r_.workspace.affords(leaf_table, table_bytes(), r_.context) &&
-           (!m_.groups.is_merged(group_) || r_.workspace.affords(leaf_sums, bytes_of_rows(group_), r_.context));
+    const Tiles& copy = m_.copies[static_cast<std::size_t>(group_)];
+    const std::uint64_t sides = copy.plain ? 2 * copy.plain->chunks() * r_.stride() * sizeof(T) : 0;
+    const std::uint64_t sums = m_.groups.is_merged(group_) ? bytes_of_rows(group_) : 0;
+    return r_.workspace.affords(leaf_table, table_bytes() + sums + sides, r_.context);
   }
 
   [[nodiscard]] std::vector<int> modes_of_others() const {
@@ -72,14 +70,7 @@ class MergedRun {
 
   /// The matrices whose rows are multiplied to those of a merged group.
   [[nodiscard]] LeafTable<T> factors_of(int group) const {
-    LeafTable<T> table;
-    table.stride = r_.stride();
-    for (const int m : m_.groups.modes[static_cast<std::size_t>(group)]) {
-      const auto at = static_cast<std::size_t>(table.modes++);
-      table.factors[at] = r_.factors[static_cast<std::size_t>(m)].data();
-      table.lengths[at] = m_.tensor_shape.dims[static_cast<std::size_t>(m)];
-    }
-    return table;
+    return table_of(m_.groups.modes[static_cast<std::size_t>(group)], r_);
   }
 
   /// A matrix with a row for each index of a group, in the room of a purpose.
@@ -100,10 +91,7 @@ class MergedRun {
             r_.factors[static_cast<std::size_t>(m_.groups.modes[static_cast<std::size_t>(g)][0])];
         factors.push_back(FactorMatrix<T>::view(const_cast<T*>(f.data()), f.rows(), f.cols()));
       } else {
-        const LeafTable<T> table = factors_of(g);
-        cpu::parallel_ranges(
-            r_.threads(), rows_of(g),
-            [&](std::uint64_t begin, std::uint64_t end) { fill_table(table, begin, end, tables); }, 1024);
+        fill_whole_table(factors_of(g), rows_of(g), r_.threads(), tables);
         factors.push_back(FactorMatrix<T>::view(tables, rows_of(g), r_.out.cols()));
         tables += rows_of(g) * r_.stride();
       }

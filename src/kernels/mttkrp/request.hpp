@@ -84,8 +84,9 @@ enum WorkspacePurpose : int {
   private_outputs,
   boundary_rows,
   fibre_products,  ///< sweep: per fibre the sum of value * row of its leaves
-  leaf_table,      ///< sweep: products of the rows of merged leaf modes
-  leaf_sums,       ///< sweep: per merged leaf the sum of value * row of its fibre, one for each thread
+  leaf_table,      ///< sweep, merged: products of the rows of merged modes
+  leaf_sums,  ///< sweep: per merged leaf the sum of value * row of its fibre, one for each thread; merged: sums of a
+              ///< merged mode
   chunk_products,  ///< sweep: fibre products of the chunk that a thread works on
   next_outputs,    ///< sweep: what threads have added up for the mode that comes next
   near_rows        ///< rows of the chunks that threads work on

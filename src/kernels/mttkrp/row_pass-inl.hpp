@@ -27,10 +27,10 @@ constexpr std::uint64_t nonzeros_ahead = 48;
 constexpr std::uint64_t nonzeros_before_use = 8;
 static_assert(nonzeros_ahead + 4 <= SortedCopy::padding);
 
-/// Sums of nonzeros that lie side by side, for C columns. Inputs: number of factors when it is 1, 2 or 3, else 0. Whole: a
-/// row is these C columns and nothing else, so that addresses need no multiplication. Ahead: rows are requested before
-/// they are used. Everything is in locals: a vector store may alias anything, so members would be read again after
-/// each.
+/// Sums of nonzeros that lie side by side, for C columns. Inputs: number of factors when it is 1, 2 or 3, else 0.
+/// Whole: a row is these C columns and nothing else, so that addresses need no multiplication. Ahead: rows are
+/// requested before they are used. Everything is in locals: a vector store may alias anything, so members would be read
+/// again after each.
 template <class T, int C, class Index, class Value, int Inputs, bool Whole, bool Ahead>
 struct RowPass {
   using Row = Cols<T, C>;

@@ -20,7 +20,7 @@ template <class T>
 class SweepRun {
  public:
   explicit SweepRun(const MttkrpRequest<T>& r)
-      : r_(r), s_(*get_if<Sweep>(r.tensor)), maker_{s_.serial, r.stride() * sizeof(T)} {
+      : r_(r), s_(*get_if<Sweep>(r.tensor)), maker_{r.tensor.serial(), r.stride() * sizeof(T)} {
     loop_.stride = r.stride();
     loop_.values = typed<T>(s_.values);
     std::visit(
@@ -88,11 +88,17 @@ class SweepRun {
     if (kept_ || !worth_keeping_products() || s_.split.fibres.size() < 2 || !r_.workspace.keeps_products()) return;
     // Who takes rows under way lets one gather serve both modes, but for the first sweep: memory for that one would
     // cost more than a second gather (nell2, f32: 26 ms; 233 MB of fresh pages at 0.3 to 1 GB/s 0.2 s and more).
-    if (r_.pending.update != nullptr && s_.split.fibres.size() == 2 && gathers_for_both()) return;
+    if (r_.pending.update != nullptr && s_.split.fibres.size() == 2 && !keeps_for_good() && gathers_for_both()) return;
     const std::uint64_t bytes = product_bytes(s_.fibres());
     if (!r_.workspace.affords(fibre_products, bytes + needed_later(), r_.context)) return;
     loop_.products = room(fibre_products, bytes);
     loop_.products_past_cache = true;
+  }
+  /// Whether products serve all sweeps, as no factor of the leaves will change: then one gather is enough.
+  [[nodiscard]] bool keeps_for_good() const {
+    return std::ranges::all_of(s_.split.leaves, [&](int m) { return r_.workspace.is_fixed(m); }) &&
+           worth_keeping_products() &&
+           r_.workspace.affords(fibre_products, product_bytes(s_.fibres()) + needed_later(), r_.context);
   }
   [[nodiscard]] bool worth_keeping_products() const {
     return worth_keeping(static_cast<double>(s_.fibres()), static_cast<double>(r_.nnz()));
@@ -169,7 +175,7 @@ class SweepRun {
 
   /// The caller's update, if one gather can serve this mode, which is the root, and the next one.
   [[nodiscard]] RowUpdate<T>* taken_on_with_next() {
-    if (kept_ || r_.pending.update == nullptr || !r_.workspace.keeps_products()) return nullptr;
+    if (kept_ || r_.pending.update == nullptr || !r_.workspace.keeps_products() || keeps_for_good()) return nullptr;
     const int next = r_.pending.update->next_mode;
     if (next == r_.mode || next < 0 || !can_serve(next)) return nullptr;
     return r_.pending.take_on(static_cast<std::uint64_t>(team()) + 1);
@@ -178,7 +184,8 @@ class SweepRun {
   /// Whether that is so for the two modes of the fibres in every sweep that names the next mode.
   [[nodiscard]] bool gathers_for_both() const {
     const int next = (s_.split.fibres[0] + 1) % r_.order();
-    return next == s_.split.fibres[1] && can_serve(next);
+    return next == s_.split.fibres[1] && can_serve(next) &&
+           r_.pending.update->most_parts() > static_cast<std::uint64_t>(team());
   }
 
   /// Whether a gather for the root can serve this mode too.
@@ -189,8 +196,7 @@ class SweepRun {
     if (cut_fibres() > s_.fibres() / 2) return false;  // most products would go through the memory all the same
     const auto threads = static_cast<std::uint64_t>(team());
     const std::uint64_t table = s_.tensor_shape.dims[static_cast<std::size_t>(next)] * r_.stride() * sizeof(T);
-    // As for private outputs (SharedOutput::affordable).
-    if (table * (threads - 1) / 100 > s_.fibres()) return false;
+    if (!worth_adding_for_next(static_cast<double>(table), team(), static_cast<double>(s_.fibres()))) return false;
     // What is needed beside, once for all: the products of chunks, and of roots that are cut.
     return r_.workspace.affords(
         next_outputs, table * threads + product_bytes(cut_fibres() + threads * most_fibres()) + needed_later(),
@@ -334,14 +340,8 @@ class SweepRun {
     }
     const std::uint64_t bytes = table_bytes() * static_cast<std::uint64_t>(threads);
     if (!r_.workspace.affords(leaf_sums, bytes, r_.context)) return add_by_owner(r_);
-    const LeafTable<T> table = leaf_modes();
     const T* sums = leaf_row_sums(threads);
-    cpu::parallel_ranges(
-        r_.threads(), r_.out.rows(),
-        [&](std::uint64_t begin, std::uint64_t end) {
-          fold_table(table, sums, s_.occupied.data(), position, begin, end, r_.out.data());
-        },
-        std::max<std::uint64_t>(1, 1024 * r_.out.rows() / s_.leaf_rows));
+    fold_to_output(table_of(s_.split.leaves, r_), sums, s_.occupied.span(), position, r_);
   }
 
   void scatter(T* sums, int rank, int size) const {
@@ -370,23 +370,9 @@ class SweepRun {
 
   /// The table of products of the merged leaf modes.
   const T* leaf_products() {
-    const LeafTable<T> table = leaf_modes();
     T* rows = room(leaf_table, table_bytes());
-    cpu::parallel_ranges(
-        r_.threads(), s_.leaf_rows,
-        [&](std::uint64_t begin, std::uint64_t end) { fill_table(table, begin, end, rows); }, 1024);
+    fill_whole_table(table_of(s_.split.leaves, r_), s_.leaf_rows, r_.threads(), rows);
     return rows;
-  }
-
-  [[nodiscard]] LeafTable<T> leaf_modes() const {
-    LeafTable<T> table;
-    table.stride = r_.stride();
-    for (const int m : s_.split.leaves) {
-      const auto at = static_cast<std::size_t>(table.modes++);
-      table.factors[at] = factor_of(m).data();
-      table.lengths[at] = s_.tensor_shape.dims[static_cast<std::size_t>(m)];
-    }
-    return table;
   }
 
   [[nodiscard]] FibreChunk chunk(std::uint64_t c) const { return {s_.lengths[c], s_.first[c], s_.begin[c]}; }

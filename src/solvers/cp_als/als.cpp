@@ -96,6 +96,7 @@ Als<T>::Als(Tensor& x, const CpAlsOptions& options, const Context& context)
   tiny_as_zero_ = tiny_says_nothing<T>(size, x.dims());
   mttkrp_.resize(order_);
   workspace_.keep_products();  // what changes a factor says so
+  for (const int mode : options_.fixed) workspace_.set_fixed(mode);
   dense_ = make_dense_part<T>(x_, options_, workspace_, context_);
 }
 

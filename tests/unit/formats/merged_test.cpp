@@ -54,6 +54,7 @@ TEST(ModeGroups, TablesStayNear) {
   EXPECT_EQ(groups_of({300, 300, 7}, 300000, 1), (Groups{{0}, {1, 2}}));
   EXPECT_EQ(groups_of({2, 3, 4, 5}, 100), (Groups{{0, 1}, {2, 3}}));  // two are left
   EXPECT_EQ(groups_of({40, 50}, 1000), (Groups{{0}, {1}}));
+  EXPECT_EQ(groups_of({2, 3, 4}, 100, std::uint64_t{1} << 61U), (Groups{{0}, {1}, {2}}));
   EXPECT_EQ(groups_of({2, 3, 4}, 0), (Groups{{0}, {1}, {2}}));
   const std::uint64_t huge = ~std::uint64_t{0};
   EXPECT_EQ(groups_of({huge, huge, 5, 6}, 1000), (Groups{{0}, {1}, {2, 3}}));
@@ -207,6 +208,41 @@ TEST(Merged, IsNotAFormatOfItsOwnWhereNothingIsMerged) {
   const CooTensor short_modes = integer_tensor({12, 9, 300, 400}, 20000);
   EXPECT_FALSE(estimate_format(short_modes, "merged", 16).repeats);
   EXPECT_NE(estimate_format(short_modes, "merged", 16).why.find("modes 1+2 merged"), std::string::npos);
+}
+
+TEST(Merged, WithoutRoomForItsTablesRowsAreAddedToByTheirOwners) {
+  const CooTensor x = integer_tensor({8, 9, 500, 6, 7}, 6000);
+  Context context;
+  context.memory = std::make_shared<MemoryBudget>(std::uint64_t{64} << 20U);
+  Tensor merged = build(x, "merged", {}, context);
+  std::vector<FactorMatrix<double>> factors;
+  for (std::size_t m = 0; m < 5; ++m) factors.push_back(integer_matrix<double>(x.dims[m], 16, m));
+  const oracle::Dense want = oracle::mttkrp(x, factors, 0);
+  FactorMatrix<double> found(Context{}, 8, 16);
+  // Sums of 72 rows and a table of 42: room for each of them, not for both.
+  const std::uint64_t left = 10000;
+  context.memory->take(context.memory->limit() - context.memory->used() - left, "a test");
+  Workspace workspace;
+  (void)mttkrp<double>(merged, factors, 0, found, workspace, context);
+  for (std::uint64_t i = 0; i < 8; ++i)
+    EXPECT_TRUE(std::equal(found.row(i), found.row(i) + 16, want.values.data() + i * 16)) << "row " << i;
+  context.deterministic = true;  // then it does not depend on what is left how sums are made
+  EXPECT_THROW((void)mttkrp<double>(merged, factors, 0, found, workspace, context), Error);
+}
+
+TEST(Merged, IndicesThatAreStoredWiderThanTheyNeedBe) {
+  const CooTensor x = integer_tensor({12, 9, 3000, 4000}, 60000);
+  CooTensor wide = make_coo(x.dims, x.nnz(), Precision::f64, IndexWidth::u64, Context{});
+  for (int m = 0; m < 4; ++m)
+    for (std::uint64_t k = 0; k < x.nnz(); ++k)
+      std::get<Buffer<std::uint64_t>>(wide.indices[static_cast<std::size_t>(m)])[k] = x.index(m, k);
+  for (std::uint64_t k = 0; k < x.nnz(); ++k) std::get<Buffer<double>>(wide.values)[k] = x.value(k);
+  for (const char* format : {"merged", "tiles", "copies", "sweep-two"}) {
+    const FormatOptions options{.tile_bytes = 30000};  // cut
+    const Tensor from_wide = build(wide, format, options);
+    const Tensor from_narrow = build(x, format, options);
+    EXPECT_TRUE(same_nonzeros(from_wide.to_coo(), from_narrow.to_coo())) << format;
+  }
 }
 
 TEST(Merged, TheEstimateKeepsTheMemoryLimit) {
