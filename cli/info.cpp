@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "kernel_options.hpp"
 #include "session.hpp"
@@ -147,15 +148,18 @@ void describe_formats(const CooTensor& x, const TensorStatistics& s, const InfoO
   print_table(rows, x, session);
   session.json()["hicoo"] = nullptr;
   session.print("\n");
+  std::optional<HicooFacts> facts;
   try {
-    const HicooFacts facts = session.timed("hicoo", [&] { return hicoo_facts(x, context); });
-    const int block = 1 << static_cast<unsigned>(facts.block_bits);
-    session.json()["hicoo"] = {{"block", block}, {"alpha_b", facts.alpha_b}, {"c_b", facts.c_b}};
-    session.print("  blocks of {} in each mode: {} per nonzero (alpha_b), geometric mean of nonzeros / {}: {} (c_b)\n",
-                  block, brief(facts.alpha_b), block, brief(facts.c_b));
+    facts = session.timed("hicoo", [&] { return hicoo_facts(x, context); });
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::limit) throw;
     session.note(fmt::format("the blocks of HiCOO were not counted: {}", e.what()));
+  }
+  if (facts) {
+    const int block = 1 << static_cast<unsigned>(facts->block_bits);
+    session.json()["hicoo"] = {{"block", block}, {"alpha_b", facts->alpha_b}, {"c_b", facts->c_b}};
+    session.print("  blocks of {} in each mode: {} per nonzero (alpha_b), geometric mean of nonzeros / {}: {} (c_b)\n",
+                  block, brief(facts->alpha_b), block, brief(facts->c_b));
   }
   const Choice choice = format_option("auto", {}, x, FormatOptions{}.rank, session);
   session.json()["choice"] = {{"format", choice.format}, {"why", choice.why}};
