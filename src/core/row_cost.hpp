@@ -26,7 +26,7 @@ struct RowCost {
   /// Bytes a nanosecond that one thread streams.
   double stream = 15;
 
-  /// Measured on this machine with the context's threads, in about a tenth of a second (kernels/row_cost.cpp).
+  /// Measured on this machine with the context's threads, in about half a second (kernels/row_cost.cpp).
   [[nodiscard]] static RowCost measured(const Context& context);
   /// Those measured before on this machine, from the context's cache; measured now and remembered when there are none
   /// and `may_measure`; else (and where memory is short) those of the reference machine.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cpu/threads.hpp"
+#include "core/format.hpp"
 #include "core/sorted_nonzeros.hpp"
 #include "polyad/matrix.hpp"
 
