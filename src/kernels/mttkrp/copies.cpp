@@ -4,15 +4,12 @@
 
 #include <span>
 
+#include "core/estimate.hpp"
 #include "kernels/mttkrp/row_loop.hpp"
 
 namespace polyad {
 
 namespace {
-
-/// Factors below this come from the caches as fast as they are used; requesting their rows costs instructions: nell2 at
-/// rank 32 (3.7 MB) 1.08 of the time, at rank 64 (7.4 MB) 0.86.
-constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
 
 template <class T>
 RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
