@@ -183,17 +183,14 @@ class RowSort {
   /// The arrays of a batch follow each other: of values, of indices per input, of rows.
   [[nodiscard]] std::size_t batch_stride() const { return batch * nonzero_bytes(); }
 
+  /// Wide indices are rare: they get the general loop only, which halves what is compiled.
   void scatter() {
-    switch (inputs_.size()) {
-      case 1:
-        return scatter_with<1>();
-      case 2:
-        return scatter_with<2>();
-      case 3:
-        return scatter_with<3>();
-      default:
-        return scatter_with<0>();
+    if constexpr (sizeof(Index) <= 3) {
+      if (inputs_.size() == 1) return scatter_with<1>();
+      if (inputs_.size() == 2) return scatter_with<2>();
+      if (inputs_.size() == 3) return scatter_with<3>();
     }
+    scatter_with<0>();
   }
 
   /// \tparam known number of inputs, 0 if it is another

@@ -8,6 +8,7 @@
 #include <polyad/polyad.hpp>
 
 #include "../scratch.hpp"
+#include "core/estimate.hpp"
 
 namespace polyad {
 namespace {
@@ -68,6 +69,17 @@ TEST(Planner, TakesTheSweepWhereFibresAreLongAndCopiesWhereTheyAreSingle) {
   CooTensor thirds = generate(single);
   for (double& v : std::get<Buffer<double>>(thirds.values)) v /= 3;
   EXPECT_NE(choose_format(thirds, 16).format, "copies");
+}
+
+TEST(Planner, RowsBeyondTheSecondCacheShareTheirCacheWithNonzeros) {
+  const CooTensor x = like_nell2(1000);
+  Context context;
+  context.deterministic = true;  // a second-level cache of 1 MB, whatever the machine has
+  const TensorSample sample(x, context);
+  const RowCost cost;
+  const EstimateRequest q{sample, 16, cost, 2};
+  EXPECT_EQ(q.among_streams(512e3), 1);
+  EXPECT_GT(q.among_streams(8e6), 1);
 }
 
 TEST(Planner, BuildingCounts) {
