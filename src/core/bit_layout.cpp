@@ -248,8 +248,7 @@ void sort_into(KeyedNonzeros<Value>& to, const CooTensor& x, const BitLayout& la
       using Rec = radix::Record<Key, Value>;
       const EncodedSource<Rec, Index, Value> source{&layout, from.indices, from.values};
       KeyedStore<Rec, Value> store{to.keys.data(), to.values.data()};
-      radix::Sort(context, from.nnz, {layout.bits()}, source, store, store, std::type_identity<Rec>{}, scratch_purpose)
-          .run();
+      radix::sort<Rec>({from.nnz, {layout.bits()}, scratch_purpose}, source, store, store, context);
     }
   });
 }
@@ -319,7 +318,7 @@ Buffer<std::uint64_t> order_by_keys(const CooTensor& x, const BitLayout& layout,
       WordStore<Rec, Index> source = store;
       source.identity = w == 0;
       const int bits = std::min(64, layout.bits() - 64 * w);
-      radix::Sort(context, from.nnz, {bits}, source, store, store, std::type_identity<Rec>{}, scratch_purpose).run();
+      radix::sort<Rec>({from.nnz, {bits}, scratch_purpose}, source, store, store, context);
     }
   });
   return positions;

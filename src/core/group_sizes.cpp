@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "backends/cpu/threads.hpp"
 namespace polyad {
 
 namespace {
@@ -97,7 +98,7 @@ void count_keys(const Indices<Index>& indices, const KeyLayout& layout, std::uin
   const radix::KeySource<Key, Index> source{&layout, indices};
   radix::SpareStore<Key> other;
   KeyRuns<Key> runs{tallies};
-  radix::Sort(context, n, {layout.bits}, source, other, runs, std::type_identity<Key>{}, purpose).run();
+  radix::sort<Key>({n, {layout.bits}, purpose}, source, other, runs, context);
 }
 
 // Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators" (the finaliser of splitmix64).
@@ -184,7 +185,7 @@ void count_hashes(const Indices<Index>& indices, std::span<const int> modes, std
   const HashSource<Rec, Index> source{indices, modes, mask};
   radix::SpareStore<Rec> other;
   HashRuns<Rec, Index> runs{indices, modes, tallies};
-  radix::Sort(context, n, {64}, source, other, runs, std::type_identity<Rec>{}, purpose).run();
+  radix::sort<Rec>({n, {64}, purpose}, source, other, runs, context);
 }
 
 }  // namespace

@@ -178,9 +178,8 @@ std::vector<std::uint64_t> renumber_by_search(Index* index, std::uint64_t n, std
     const radix::KeySource<std::uint64_t, Index> source{&layout, {index}};
     radix::ArrayStore<std::uint64_t> other{keys.data()};
     CopyKeys copy{keys.data()};
-    radix::Sort(context, n, {layout.bits}, source, other, copy, std::type_identity<std::uint64_t>{},
-                "the scratch array of the indices that occur")
-        .run();
+    radix::sort<std::uint64_t>({n, {layout.bits}, "the scratch array of the indices that occur"}, source, other, copy,
+                               context);
     std::unique_copy(keys.begin(), keys.end(), std::back_inserter(old));
   }
   cpu::parallel_ranges(context.thread_count(), n, [&](std::uint64_t begin, std::uint64_t end) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "backends/cpu/threads.hpp"
 #include "core/nonzero_order.hpp"
 #include "core/radix_sort.hpp"
 #include "polyad/error.hpp"
@@ -112,8 +113,7 @@ void sort_by_key(CooTensor& x, const KeyLayout& layout, const Context& context, 
           source = {{&layout, from.indices, from.values}};
       });
     Keep<Rec, Store> keep{other};
-    Sort(context, to.nnz, {layout.bits}, source, other, keep, std::type_identity<Rec>{}, scratch_purpose, scratch)
-        .run(report_half);
+    sort<Rec>({to.nnz, {layout.bits}, scratch_purpose, scratch, report_half}, source, other, keep, context);
   });
   if (foreign) {
     x.indices = std::move(fresh.indices);
@@ -191,7 +191,7 @@ void sort_by_permutation(CooTensor& x, std::span<const std::uint64_t> largest, s
       source.identity = tie.modes == 0;
       KeepAndBreakTies<Rec, Index, Store> keep{other, tie.begin, mode_order.subspan(end), end, later};
       context.report({"sorting", n * tie.modes / (mode_order.size() + 1), n, "nonzeros"});
-      Sort(context, tie.count, {layout.bits}, source, other, keep, std::type_identity<Rec>{}, scratch_purpose).run();
+      sort<Rec>({tie.count, {layout.bits}, scratch_purpose}, source, other, keep, context);
       for (std::vector<Tie>& some : later) {
         ties.insert(ties.end(), some.begin(), some.end());
         some.clear();

@@ -117,11 +117,9 @@ void SortedNonzeros::sort_records(const Source& source, const KeyLayout& layout,
   } else {
     radix::SpareStore<Rec> spare;
     Stay<Rec> stay{records};
-    radix::Sort(context, nnz_, {layout.bits, floor, presorted}, source, spare, stay, std::type_identity<Rec>{}, purpose,
-                &scratch)
-        .run([&] {
-          context.report({"sorting", nnz_ / 2, nnz_, "nonzeros"});
-        });
+    const auto report_half = [&] { context.report({"sorting", nnz_ / 2, nnz_, "nonzeros"}); };
+    radix::sort<Rec>({nnz_, {layout.bits, floor, presorted}, purpose, &scratch, report_half}, source, spare, stay,
+                     context);
   }
   form_ = packed;
 }

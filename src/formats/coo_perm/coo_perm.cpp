@@ -54,9 +54,8 @@ Buffer<Position> sorted_positions(const Index* index, std::uint64_t nnz, std::ui
   const IndexSource<Rec, std::remove_const_t<Index>> source{index};
   radix::SpareStore<Rec> spare;
   KeepPositions<Rec, Position> keep{positions.data()};
-  radix::Sort(context, nnz, {radix::width_of(largest)}, source, spare, keep, std::type_identity<Rec>{},
-              "sorting a mode of the permuted tensor")
-      .run();
+  radix::sort<Rec>({nnz, {radix::width_of(largest)}, "sorting a mode of the permuted tensor"}, source, spare, keep,
+                   context);
   return positions;
 }
 

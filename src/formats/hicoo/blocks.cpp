@@ -104,7 +104,7 @@ BlockCounts count_by_keys(const CooTensor& x, const BitLayout& layout, const Sid
     radix::SpareStore<Key> spare;
     BlockRuns<Key> runs{layout.bits_below(sides.superblock_bits), {}};
     runs.tallies.resize(static_cast<std::size_t>(context.thread_count()));
-    radix::Sort(context, v.nnz, {layout.bits()}, source, spare, runs, std::type_identity<Key>{}, purpose).run();
+    radix::sort<Key>({v.nnz, {layout.bits()}, purpose}, source, spare, runs, context);
     return runs.total();
   });
 }

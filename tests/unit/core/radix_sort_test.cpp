@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/radix_sort.hpp"
+#include "core/cache_sort.hpp"
 
 #include <gtest/gtest.h>
 
