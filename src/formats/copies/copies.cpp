@@ -37,6 +37,30 @@ RowsOfPart rows_of(const Nonzeros& nonzeros, std::uint64_t begin, std::uint64_t 
   return found;
 }
 
+/// Nonzeros as the sort by rows reads them. \tparam Nonzeros a form of SortedNonzeros
+template <class Index, class Value, class Nonzeros>
+class NarrowedNonzeros final : public RowSource<Index, Value> {
+ public:
+  /// \param level to sort by
+  NarrowedNonzeros(const Nonzeros& nonzeros, std::size_t level, double value_divisor)
+      : nonzeros_(nonzeros), level_(level), value_divisor_(value_divisor) {}
+
+  void copy_rows(std::uint64_t begin, std::size_t count, std::uint32_t* to) const override {
+    nonzeros_.copy_indices(level_, begin, count, to);
+  }
+  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, Index* to) const override {
+    nonzeros_.copy_indices(level, begin, count, to);
+  }
+  void copy_values(std::uint64_t begin, std::size_t count, Value* to) const override {
+    for (std::size_t i = 0; i < count; ++i) to[i] = stored_value<Value>(nonzeros_.value(begin + i), value_divisor_);
+  }
+
+ private:
+  const Nonzeros& nonzeros_;
+  std::size_t level_;
+  double value_divisor_;
+};
+
 SortedCopy::NarrowBuffer buffer_of(std::uint64_t bytes, std::size_t count, const Context& context) {
   constexpr std::size_t padding = SortedCopy::padding;
   if (bytes == 2) return padded_buffer<std::uint16_t>(count, padding, purpose, context);
@@ -141,7 +165,6 @@ void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
         if (const int m = nonzeros.mode_order()[l]; m != mode)
           to.indices[l] = typed<Index>(indices[static_cast<std::size_t>(m)]);
       to.values = to_values.data();
-      to.value_divisor = value_divisor;
       fill_arrays(source, to);
     };
     const std::uint64_t width = index_bytes(tensor_shape.dims, mode);
@@ -170,7 +193,8 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
         Index* out = to.indices[l];
         for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(l, z);
       }
-      for (std::uint64_t z = from_nonzero; z < end; ++z) to.values[z] = to.stored(nonzeros.value(z));
+      for (std::uint64_t z = from_nonzero; z < end; ++z)
+        to.values[z] = stored_value<Value>(nonzeros.value(z), s.value_divisor);
       found[c] = rows_of(nonzeros, from_nonzero, end);
     });
   });
@@ -185,8 +209,11 @@ SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const Co
     SortedCopy s = with_room(nonzeros, mode, x, context);
     std::vector<RowsOfPart> found;
     context.report({"sorting", 0, x.nnz(), "nonzeros"});
-    s.fill(nonzeros, [&](const auto& source, const auto& to) {
-      found = RowSort(source, x.nnz(), level, x.dims[static_cast<std::size_t>(mode)], x.dims.size(), to, context).run();
+    s.fill(nonzeros, [&]<class Index, class Value>(const auto& source, const NarrowArrays<Index, Value>& to) {
+      const NarrowedNonzeros<Index, Value, std::remove_cvref_t<decltype(source)>> narrowed(source, level,
+                                                                                           s.value_divisor);
+      found =
+          sort_by_rows(narrowed, x.nnz(), {level, x.dims.size(), x.dims[static_cast<std::size_t>(mode)]}, to, context);
     });
     context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
     if (!found.empty() || x.nnz() == 0) {

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "core/format.hpp"
 #include "core/sorted_nonzeros.hpp"
+#include "core/tensor_sample.hpp"
 #include "formats/copies/index24.hpp"
 #include "formats/offsets.hpp"
 
@@ -26,6 +28,14 @@ void decode_values(const ValueBuffer& values, double divisor, std::uint64_t firs
   const float* floats = typed<float>(values) + first;
   Value* out = block.value_room();
   for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / divisor);
+}
+
+/// A value as it is stored: floats may stand for doubles. \param divisor see float_divisor
+template <class Stored, class Value>
+[[nodiscard]] Stored stored_value(Value value, double divisor) {
+  if constexpr (std::is_same_v<Value, Stored>) return value;
+  if constexpr (std::is_same_v<Stored, float>) return float_code(static_cast<double>(value), divisor);
+  return static_cast<Stored>(value);
 }
 
 /// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.

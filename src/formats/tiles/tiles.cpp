@@ -2,10 +2,9 @@
 #include "formats/tiles/tiles.hpp"
 
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
-#include <memory>
+#include <optional>
 #include <string_view>
 
 #include "backends/cpu/threads.hpp"
@@ -19,13 +18,12 @@ constexpr std::string_view purpose = "a copy of the tensor in tiles";
 
 /// Nonzeros as the sort by rows wants them: the index of the output mode is a place, those of the input modes are
 /// offsets in the tile.
-template <class Index, class Value>
-class PlacedNonzeros {
+template <class Index, class Value, class Stored>
+class PlacedNonzeros final : public RowSource<std::uint16_t, Stored> {
  public:
-  using value_type = Value;
-
-  PlacedNonzeros(const CooTensor& x, const Tiling& tiling)
+  PlacedNonzeros(const CooTensor& x, const Tiling& tiling, double value_divisor)
       : values_(typed<Value>(x.values)),
+        value_divisor_(value_divisor),
         output_(static_cast<std::size_t>(tiling.mode)),
         tiles_(tiling.tiles),
         band_bits_(static_cast<unsigned>(tiling.band_bits)),
@@ -34,22 +32,21 @@ class PlacedNonzeros {
     for (std::size_t m = x.dims.size(); m-- > 0;) {
       modes_[m].indices = typed<Index>(x.indices[m]);
       if (m == output_ || tiling.counts[m] == 1) continue;
-      auto granules = std::make_shared<Granules>();
+      Granules& granules = modes_[m].granules.emplace();
       for (std::uint64_t first = 0; first < x.dims[m]; first += Tiling::granule) {
         const std::uint64_t tile = first / tiling.lengths[m];
-        granules->tile.push_back(static_cast<std::uint32_t>(tile * weight));
-        granules->first_row.push_back(static_cast<std::uint16_t>(tile * tiling.lengths[m]));
+        granules.tile.push_back(static_cast<std::uint32_t>(tile * weight));
+        granules.first_row.push_back(static_cast<std::uint16_t>(tile * tiling.lengths[m]));
       }
-      modes_[m].granules = std::move(granules);
       weight *= tiling.counts[m];
       cut_[cut_count_++] = m;
     }
   }
 
   /// Offsets in an input mode of nonzeros begin .. begin + count.
-  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, std::uint16_t* to) const {
+  void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, std::uint16_t* to) const override {
     const Index* indices = modes_[level].indices + begin;
-    if (modes_[level].granules == nullptr) {
+    if (!modes_[level].granules) {
       std::copy_n(indices, count, to);
       return;
     }
@@ -59,9 +56,7 @@ class PlacedNonzeros {
   }
   /// Their places. All modes that are cut in one loop where these are one or two: with a loop for each, places would be
   /// read and written again.
-  void copy_indices([[maybe_unused]] std::size_t level, std::uint64_t begin, std::size_t count,
-                    std::uint32_t* to) const {
-    assert(level == output_);
+  void copy_rows(std::uint64_t begin, std::size_t count, std::uint32_t* to) const override {
     const Index* rows = modes_[output_].indices + begin;
     const unsigned bits = band_bits_;
     const auto in_band = static_cast<std::uint32_t>(in_band_);
@@ -94,7 +89,9 @@ class PlacedNonzeros {
     }
     for (std::size_t j = 0; j < count; ++j) to[j] = place(j, to[j]);
   }
-  [[nodiscard]] Value value(std::uint64_t z) const { return values_[z]; }
+  void copy_values(std::uint64_t begin, std::size_t count, Stored* to) const override {
+    for (std::size_t i = 0; i < count; ++i) to[i] = stored_value<Stored>(values_[begin + i], value_divisor_);
+  }
 
  private:
   /// Rows whose tile is looked up together.
@@ -104,10 +101,11 @@ class PlacedNonzeros {
   };
   struct Mode {
     const Index* indices = nullptr;
-    std::shared_ptr<const Granules> granules;  // of a mode that is cut; copies of this object share them
+    std::optional<Granules> granules;  // of a mode that is cut
   };
 
   const Value* values_;
+  double value_divisor_;
   std::array<Mode, max_order> modes_ = {};
   std::array<std::size_t, max_order> cut_ = {};  // modes that are cut
   std::size_t cut_count_ = 0;
@@ -166,11 +164,9 @@ bool Tiles::fill(const CooTensor& x, const Context& context) {
       to.indices[m] = typed<std::uint16_t>(indices[m]);
     }
     to.values = stored.data();
-    to.value_divisor = value_divisor;
-    const PlacedNonzeros<Index, Value> nonzeros(x, tiling);
-    parts =
-        RowSort(nonzeros, x.nnz(), static_cast<std::size_t>(tiling.mode), tiling.places(), x.dims.size(), to, context)
-            .run();
+    const PlacedNonzeros<Index, Value, Stored> nonzeros(x, tiling, value_divisor);
+    parts = sort_by_rows(nonzeros, x.nnz(), {static_cast<std::size_t>(tiling.mode), x.dims.size(), tiling.places()}, to,
+                         context);
     values = std::move(stored);
   };
   context.report({"sorting", 0, x.nnz(), "nonzeros"});

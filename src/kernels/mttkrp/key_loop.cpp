@@ -133,16 +133,20 @@ struct KeyPasses {
     if constexpr (!POLYAD_FEW_INSTANCES) {
       if (l.inputs == 2) return with<C, 2, true, Moving>(column);
       if (l.inputs == 3) return with<C, 3, true, Moving>(column);
-      if (l.inputs == 4) return with<C, 4, true, Moving>(column);
+      if constexpr (!Moving) {
+        if (l.inputs == 4) return with<C, 4, true, false>(column);
+      }
     }
     with<C, 0, true, Moving>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
     const bool moving = l.move != nullptr && column + C == l.stride;  // nonzeros move with the last of their columns
-    if (l.stride == C) return moving ? whole<C, true>(column) : whole<C, false>(column);
+    if constexpr (C > 4) {
+      if (l.stride == C) return moving ? whole<C, true>(column) : whole<C, false>(column);
+    }
     if (moving) return with<C, 0, false, true>(column);
-    if constexpr (!POLYAD_FEW_INSTANCES) {
+    if constexpr (C > 4 && !POLYAD_FEW_INSTANCES) {
       if (l.inputs == 2) return with<C, 2, false, false>(column);
     }
     with<C, 0, false, false>(column);

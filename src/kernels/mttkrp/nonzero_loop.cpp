@@ -142,7 +142,8 @@ HWY_NOINLINE void run_pass(const NonzeroLoop<Index, T>& l, std::uint64_t column)
   pass.run(l.count, l.available);
 }
 
-/// The instance for a block of columns. 64-bit indices are rare: they get the general ones only.
+/// The instance for a block of columns. 64-bit indices and ranks of at most 4 get the general ones only, rows of
+/// several blocks those for three modes beside them: half of what all would take to compile.
 template <class Index, class T>
 struct Passes {
   const NonzeroLoop<Index, T>& l;
@@ -155,16 +156,18 @@ struct Passes {
   template <int C, bool Whole>
   HWY_INLINE void with_inputs(std::uint64_t column) const {
     if (!l.runs && l.sink.kind != SinkKind::own) return run_pass<Index, T, C, 0, Adding::shared, false>(l, column);
-    if constexpr (sizeof(Index) == 4 && !POLYAD_FEW_INSTANCES) {
+    if constexpr (sizeof(Index) == 4 && C > 4 && !POLYAD_FEW_INSTANCES) {
       if (l.inputs == 2) return with<C, 2, Whole>(column);
-      if (l.inputs == 3) return with<C, 3, Whole>(column);
-      if (l.inputs == 4) return with<C, 4, Whole>(column);
+      if constexpr (Whole) {
+        if (l.inputs == 3) return with<C, 3, true>(column);
+        if (l.inputs == 4) return with<C, 4, true>(column);
+      }
     }
     with<C, 0, Whole>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    if constexpr (sizeof(Index) == 4) {
+    if constexpr (sizeof(Index) == 4 && C > 4) {
       if (l.stride == C && l.index_stride == 1) return with_inputs<C, true>(column);
     }
     with_inputs<C, false>(column);

@@ -47,26 +47,27 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
   if (past_cache) hwy::FlushStream();
 }
 
-/// The instance for a block of columns: narrow ones and many factors get the general one only.
+/// The instance for a block of columns: narrow ones, many factors and indices of 32 bits get the general one only.
 template <class T>
 struct RowPasses {
   const RowLoop<T>& l;
 
-  template <int C, class Index, class Value, int Inputs, bool Whole>
+  /// Loops that request nothing are for rows of one block and modes of at most 65,536 indices: those of others are
+  /// mostly far away.
+  template <int C, class Index, class Value, int Inputs>
   HWY_INLINE void with(std::uint64_t column) const {
-    if (l.prefetched > 0) return run_rows<T, C, Index, Value, Inputs, Whole, true>(l, column);
-    run_rows<T, C, Index, Value, Inputs, Whole, false>(l, column);
+    if (l.stride != C) return run_rows<T, C, Index, Value, Inputs, false, true>(l, column);
+    if constexpr (sizeof(Index) == 2) {
+      if (l.prefetched == 0) return run_rows<T, C, Index, Value, Inputs, true, false>(l, column);
+    }
+    run_rows<T, C, Index, Value, Inputs, true, true>(l, column);
   }
   template <int C, class Index, class Value>
   HWY_INLINE void with_types(std::uint64_t column) const {
-    if constexpr (C >= 16) {
-      const bool whole = l.stride == C;
-      if (l.inputs == 1)
-        return whole ? with<C, Index, Value, 1, true>(column) : with<C, Index, Value, 1, false>(column);
-      if (l.inputs == 2)
-        return whole ? with<C, Index, Value, 2, true>(column) : with<C, Index, Value, 2, false>(column);
-      if (l.inputs == 3)
-        return whole ? with<C, Index, Value, 3, true>(column) : with<C, Index, Value, 3, false>(column);
+    if constexpr (C >= 16 && sizeof(Index) < 4) {
+      if (l.inputs == 1) return with<C, Index, Value, 1>(column);
+      if (l.inputs == 2) return with<C, Index, Value, 2>(column);
+      if (l.inputs == 3) return with<C, Index, Value, 3>(column);
     }
     run_rows<T, C, Index, Value, 0, false, true>(l, column);
   }
