@@ -27,9 +27,8 @@ def rank_correlation(results):
 
 
 def over_the_best(found, precision):
-    """The time of what auto takes over that of the fastest format that it may take: 1.5 times the coordinates at the most, and a
-    little, as the planner's estimates of sizes have it."""
+    """The time of what auto takes over that of the fastest format that it may take: 1.5 times the coordinates at the most."""
     coordinates = 4 * found["order"] + (4 if precision == "f32" else 8)
     auto = next(r for r in found["results"] if r["auto"])
-    best = min(r["seconds"] for r in found["results"] if r["auto"] or r["bytes_per_nonzero"] <= 1.53 * coordinates)
+    best = min(r["seconds"] for r in found["results"] if r["auto"] or r["bytes_per_nonzero"] <= 1.5 * coordinates)
     return auto["seconds"] / best

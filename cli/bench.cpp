@@ -90,7 +90,9 @@ std::vector<Choice> formats_option(const std::string& text, std::string_view ope
           add({f.name, {}});
       continue;
     }
-    Choice choice = format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
+    const std::optional<Choice> stream = operation == "ttv" ? std::nullopt : stream_option(part, x, rank, session);
+    Choice choice =
+        stream ? *stream : format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
     if (part == "auto") session.note(fmt::format("auto is {}: {}", choice.format, choice.why));
     add(std::move(choice));
   }
@@ -124,7 +126,7 @@ bool works_on(std::string_view kernel, std::string_view format) {
 /// Measures formats one after the other; each is freed before the next is built.
 class Measurement {
  public:
-  Measurement(const CooTensor& x, const BenchOptions& o, const BenchReport& report, Operation operation,
+  Measurement(CooTensor& x, const BenchOptions& o, const BenchReport& report, Operation operation,
               const Context& context)
       : x_(x), options_(o), report_(report), operation_(std::move(operation)), context_(context) {}
 
@@ -175,13 +177,15 @@ class Measurement {
     Built built;
     FormatOptions options = options_for(choice, report_.rank);
     const bool per_mode = format_named(choice.format).mode_specific && options_.operation != "cpd";
+    const bool stays_in_file = choice.format == "stream" && x_.duplicates_merged && can_stream(x_);
     const std::string phase = fmt::format("building {}", choice.format);
     const std::size_t count = per_mode ? report_.modes.size() : 1;
     for (std::size_t k = 0; k < count; ++k) {
       context_.report({phase, k, count, "structures"});
       if (per_mode) options.mode = report_.modes[k];
       const auto begin = Clock::now();
-      built.tensors.push_back(std::make_unique<Tensor>(build(x_, choice.format, options, context_)));
+      built.tensors.push_back(std::make_unique<Tensor>(stays_in_file ? stream_of(view_of(x_), context_)
+                                                                     : build(x_, choice.format, options, context_)));
       built.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
       built.bytes += built.tensors.back()->bytes();
     }
@@ -243,7 +247,7 @@ class Measurement {
     r.refused = e.what();
   }
 
-  const CooTensor& x_;
+  CooTensor& x_;
   const BenchOptions& options_;
   const BenchReport& report_;
   Operation operation_;
@@ -273,7 +277,7 @@ void run(const BenchOptions& o, Session& session) {
   check_place(o.plot);
   const Context& context = session.context();
   ReadResult read = load(o.input, session);
-  const CooTensor& x = read.tensor;
+  CooTensor& x = read.tensor;
   for (const std::string& note : read.report.notes) session.note(note);
   check_order(x, o.input);
 
@@ -293,7 +297,7 @@ void run(const BenchOptions& o, Session& session) {
     std::vector<std::string> names;
     for (const Choice& choice : wanted) names.emplace_back(choice.format);
     Json list = session.timed("measure", [&] {
-      return bench_pipeline(read.tensor, {o.operation, report.rank, names, report.modes, o.kernels}, session);
+      return bench_pipeline(x, {o.operation, report.rank, names, report.modes, o.kernels}, session);
     });
     session.json() = describe(report);
     session.json().erase("results");

@@ -64,8 +64,8 @@ inline constexpr double usual_size = 1.5;
 
 /// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else, of
 /// those whose run_seconds are estimated within a tenth of the fastest, the one with the shortest sweep; either way one
-/// that has kernels of its own, fits the memory, is no larger than `most_size` times the coordinates (a few percent
-/// more: estimates) and, if the context is deterministic, promises the same bits. coo where nothing does. With devices:
+/// that has kernels of its own, fits the memory, is no larger than `most_size` times the coordinates and, if the
+/// context is deterministic, promises the same bits. coo where nothing does. With devices:
 /// what tune_format found for them, else the first of hb-csf, b-csf, f-coo and coo that fits the host and stays on the
 /// devices, else the first that fits the host (most_size counts when it is below the usual). For a deterministic
 /// context the choice depends on neither the threads nor the cache.
@@ -81,7 +81,7 @@ inline constexpr double usual_size = 1.5;
 [[nodiscard]] Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                  double most_size = usual_size, int candidates = 3);
 
-/// Bytes a format may take with that most_size: estimates, and the ends of arrays, are a few percent off.
+/// Bytes a format may take with that most_size.
 [[nodiscard]] double largest_size(const CooTensor& x, double most_size);
 
 /// Bytes of coordinates with 32-bit indices (64-bit where dims need them): what most_size is a multiple of.

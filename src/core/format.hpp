@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/estimate.hpp"
+#include "core/narrow_values.hpp"
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
 #include "polyad/registry.hpp"
@@ -118,8 +119,10 @@ class TensorBody {
   /// Whether the order of its nonzeros is the same for any number of threads that built it. Formats whose order depends
   /// on them unless they are built with Context::deterministic have a member `reproducible`.
   [[nodiscard]] virtual bool reproducible() const = 0;
-  /// The values alone, one after the other, where a format has them so; null where it does not.
+  /// The values alone, one after the other, where a format has them so; null where it does not: as numbers,
   [[nodiscard]] virtual const ValueBuffer* plain_values() const = 0;
+  /// or in a code (`stored_values` of the format).
+  [[nodiscard]] virtual const NarrowValues* narrow_values() const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, float>& block) const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint32_t, double>& block) const = 0;
   virtual void decode(std::uint64_t first, std::size_t count, NonzeroBlock<std::uint64_t, float>& block) const = 0;
@@ -151,11 +154,17 @@ class BodyOf final : public TensorBody {
     if constexpr (requires {
                     { tensor.values } -> std::same_as<const ValueBuffer&>;
                   }) {
-      if constexpr (requires { tensor.value_divisor; }) {
-        if (tensor.value_divisor != 1) return nullptr;
-      }
       const std::size_t count = std::visit([](const auto& v) { return v.size(); }, tensor.values);
       return count == tensor.shape().nnz ? &tensor.values : nullptr;
+    } else {
+      return nullptr;
+    }
+  }
+  [[nodiscard]] const NarrowValues* narrow_values() const override {
+    if constexpr (requires {
+                    { tensor.stored_values() } -> std::same_as<const NarrowValues*>;
+                  }) {
+      return tensor.stored_values();
     } else {
       return nullptr;
     }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "backends/cpu/threads.hpp"
+
 namespace polyad {
 
 namespace {

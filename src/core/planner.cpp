@@ -136,7 +136,7 @@ std::vector<FormatEstimate> rank_formats(const CooTensor& x, std::uint64_t rank,
 }
 
 double largest_size(const CooTensor& x, double most_size) {
-  return std::isinf(most_size) ? most_size : 1.02 * most_size * coordinate_bytes(x) + 4096;
+  return std::isinf(most_size) ? most_size : most_size * coordinate_bytes(x);
 }
 
 double coordinate_bytes(const CooTensor& x) {

@@ -349,7 +349,7 @@ class Sort {
     });
   }
 
-  // One thread sorts a node to the end. Depth of the recursion: at most key bits / 8, as every level takes a digit.
+  // One thread sorts a node to the end. Every level of the recursion takes a digit: 2 bits at least.
   void task(int rank, Node node, Rec* spare) {
     const ArrayStore<Rec> scratch{scratch_.data()};
     Rec* records = scratch_.data() + node.begin;

@@ -11,11 +11,13 @@
 ///
 /// Every partition is stable and buckets are independent, so the result does not depend on the number of threads. The
 /// work is O(n * key bits / 8) whatever the distribution: a bucket that holds a large part of all records is
+/// partitioned by the whole team, the others are tasks of one thread each.
 ///
 /// What it reads and writes is handed to it some records at a time, through references that do not know the types
 /// behind them: the sort itself is compiled once per type of record (radix_sort.cpp), not once per caller.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,13 +82,15 @@ struct KeyBits {
 
 /// What a sort reads: any object with
 ///
-///   load(begin, count, Rec* out)                        records begin .. begin + count
-///   load_keys(begin, count, Key* out, int needed_from)  their keys; bits below needed_from may be left out
+///   load(begin, count, Rec* out)                        records begin .. begin + count, a bucket or more at a time
+///   load_keys(begin, count, Key* out, int needed_from)  their keys, a block at a time; bits below needed_from may be
+///                                                       left out
 template <class Rec>
 class SourceRef {
  public:
   template <class Object>
-  SourceRef(const Object& object)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_base_of_v<SourceRef, Object>)
+      SourceRef(const Object& object)  // NOLINT(google-explicit-constructor)
       : object_(&object),
         load_([](const void* o, std::uint64_t begin, std::size_t count, Rec* out) {
           static_cast<const Object*>(o)->load(begin, count, out);
@@ -112,7 +116,7 @@ template <class Rec>
 class StoreRef : public SourceRef<Rec> {
  public:
   template <class Object>
-  StoreRef(Object& object)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_base_of_v<SourceRef<Rec>, Object>) StoreRef(Object& object)  // NOLINT(google-explicit-constructor)
       : SourceRef<Rec>(object),
         object_(const_cast<std::remove_const_t<Object>*>(&object)),
         store_([](const void* o, const std::uint64_t* at, const Rec* records, std::size_t count) {
@@ -151,7 +155,7 @@ template <class Rec>
 class VisitorRef {
  public:
   template <class Object>
-  VisitorRef(Object& object)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_base_of_v<VisitorRef, Object>) VisitorRef(Object& object)  // NOLINT(google-explicit-constructor)
       : object_(&object),
         sorted_([](void* o, int rank, std::uint64_t begin, std::size_t count, const Rec* records) {
           static_cast<Object*>(o)->sorted(rank, begin, count, records);
@@ -182,9 +186,9 @@ struct SortRequest {
   std::function<void()> before_visits = {};  ///< called when all is read; until it returns, only scratch was written
 };
 
-/// Sorts stably. Memory: n records of scratch, counted in the context, some 256 kB per thread and, where the limit
-/// allows it, an eighth of the records for batches. Compiled for the types of records that are listed at the end of
-/// radix_sort.cpp.
+/// Sorts stably. Memory: n records of scratch, counted in the context, as many again for a SpareStore if a bucket is
+/// too big for the cache, some 256 kB per thread and, where the limit allows it, an eighth of the records for batches.
+/// Compiled for the types of records that are listed at the end of radix_sort.cpp.
 template <class Rec>
 void sort(const SortRequest& request, const SourceRef<Rec>& source, const StoreRef<Rec>& other,
           const VisitorRef<Rec>& visitor, const Context& context);

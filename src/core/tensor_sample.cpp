@@ -187,39 +187,6 @@ double TensorSample::nonzeros_per_block() const {
   return std::max(1.0, nnz() / std::max(1.0, distinct(all, 5)));
 }
 
-namespace {
-
-/// Whether floats divided by `divisor` are the values. Stops at the first that is not.
-bool floats_give(const Buffer<double>& values, double divisor, const Context& context) {
-  constexpr std::uint64_t block = 4096;
-  constexpr double most = 1U << 24U;  // whole numbers up to it are floats
-  constexpr double least = std::numeric_limits<float>::min();
-  std::atomic<bool> all{true};
-  cpu::for_each_chunk(context.thread_count(), (values.size() + block - 1) / block, [&](std::uint64_t c, int) {
-    if (!all.load(std::memory_order_relaxed)) return;
-    bool here = true;
-    const std::uint64_t end = std::min<std::uint64_t>(values.size(), (c + 1) * block);
-    for (std::uint64_t k = c * block; k < end; ++k) {
-      const double v = values[k];
-      const auto code = static_cast<double>(float_code(v, divisor));
-      // Kernels may take subnormal numbers for zeros.
-      here &= code / divisor == v && (divisor == 1 ? v == 0 || std::abs(v) >= least : std::abs(v * divisor) <= most);
-    }
-    if (!here) all.store(false, std::memory_order_relaxed);
-  });
-  return all;
-}
-
-}  // namespace
-
-std::optional<double> float_divisor(const CooTensor& x, const Context& context) {
-  const auto* values = std::get_if<Buffer<double>>(&x.values);
-  if (values == nullptr) return 1;
-  for (double divisor = 1; divisor <= 1e6; divisor *= 10)
-    if (floats_give(*values, divisor, context)) return divisor;
-  return std::nullopt;
-}
-
 double TensorSample::largest_share(int mode, int shift) const {
   if (x_.nnz() == 0) return 0;
   const std::uint64_t step = x_.nnz() / 4096 + 1;
@@ -241,9 +208,9 @@ double TensorSample::largest_share(int mode, int shift) const {
       x_.indices[static_cast<std::size_t>(mode)]);
 }
 
-bool TensorSample::values_fit_float() const {
-  if (!values_fit_float_) values_fit_float_ = float_divisor(x_, context_).has_value();
-  return *values_fit_float_;
+const ValueCode& TensorSample::value_code() const {
+  if (!value_code_) value_code_ = ValueCode::of(x_, context_);
+  return *value_code_;
 }
 
 }  // namespace polyad

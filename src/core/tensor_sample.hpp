@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "core/narrow_values.hpp"
 #include "polyad/context.hpp"
 #include "polyad/coo_tensor.hpp"
 
@@ -33,8 +34,8 @@ class TensorSample {
   [[nodiscard]] double at_least(std::span<const int> modes) const;
   /// Fibres of a mode: distinct tuples of the others.
   [[nodiscard]] double fibres(int mode) const;
-  /// Whether floats can stand for the values (float_divisor): counts, ratings and prices.
-  [[nodiscard]] bool values_fit_float() const;
+  /// The narrowest code of the values.
+  [[nodiscard]] const ValueCode& value_code() const;
   /// The share of the nonzeros that the largest group of 2^shift neighbouring slices of a mode has, from 4,096 of them:
   /// what one thread has to do at least where the rows of such a group belong to one.
   [[nodiscard]] double largest_share(int mode, int shift = 0) const;
@@ -44,20 +45,8 @@ class TensorSample {
  private:
   const CooTensor& x_;
   Context context_;
-  mutable std::optional<bool> values_fit_float_;
+  mutable std::optional<ValueCode> value_code_;
   mutable std::map<std::pair<std::uint32_t, int>, double> known_;  // by the bits of the modes and the shift
 };
-
-/// What floats have to be divided by to be the values of x, to the last bit: 1 where the values are normal floats,
-/// as counts and ratings are, and all those of a tensor in f32; else a power of ten, of which all values are multiples,
-/// as prices are of 1/100. Unset if none up to a million will do. A decimal of few digits is the quotient of two
-/// numbers that both types hold exactly, and division rounds as reading it did.
-[[nodiscard]] std::optional<double> float_divisor(const CooTensor& x, const Context& context);
-
-/// The float that stands for a value.
-[[nodiscard]] inline float float_code(double value, double divisor) {
-  constexpr double ones = 0x1.8p52;  // added, it leaves no room for fractions: rounding without a call
-  return static_cast<float>(divisor == 1 ? value : (value * divisor + ones) - ones);
-}
 
 }  // namespace polyad

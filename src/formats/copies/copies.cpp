@@ -38,12 +38,12 @@ RowsOfPart rows_of(const Nonzeros& nonzeros, std::uint64_t begin, std::uint64_t 
 }
 
 /// Nonzeros as the sort by rows reads them. \tparam Nonzeros a form of SortedNonzeros
-template <class Index, class Value, class Nonzeros>
-class NarrowedNonzeros final : public RowSource<Index, Value> {
+template <class Index, class Code, class Nonzeros>
+class NarrowedNonzeros final : public RowSource<Index, Code> {
  public:
   /// \param level to sort by
-  NarrowedNonzeros(const Nonzeros& nonzeros, std::size_t level, double value_divisor)
-      : nonzeros_(nonzeros), level_(level), value_divisor_(value_divisor) {}
+  NarrowedNonzeros(const Nonzeros& nonzeros, std::size_t level, const ValueCode& code)
+      : nonzeros_(nonzeros), level_(level), code_(code) {}
 
   void copy_rows(std::uint64_t begin, std::size_t count, std::uint32_t* to) const override {
     nonzeros_.copy_indices(level_, begin, count, to);
@@ -51,14 +51,15 @@ class NarrowedNonzeros final : public RowSource<Index, Value> {
   void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, Index* to) const override {
     nonzeros_.copy_indices(level, begin, count, to);
   }
-  void copy_values(std::uint64_t begin, std::size_t count, Value* to) const override {
-    for (std::size_t i = 0; i < count; ++i) to[i] = stored_value<Value>(nonzeros_.value(begin + i), value_divisor_);
+  void copy_codes(std::uint64_t begin, std::size_t count, Code* to) const override {
+    encode_values(
+        code_, count, [&](std::size_t i) { return nonzeros_.value(begin + i); }, to);
   }
 
  private:
   const Nonzeros& nonzeros_;
   std::size_t level_;
-  double value_divisor_;
+  ValueCode code_;
 };
 
 SortedCopy::NarrowBuffer buffer_of(std::uint64_t bytes, std::size_t count, const Context& context) {
@@ -122,19 +123,19 @@ std::uint64_t SortedCopy::index_bytes(const std::vector<std::uint64_t>& dims, in
                                               : 8;
 }
 
-double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, bool float_values) {
+double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, const ValueCode& code) {
   const auto nnz = static_cast<double>(x.nnz());
   const auto index = static_cast<double>(index_bytes(x.dims, mode));
   const double others = static_cast<double>(x.order()) - 1;
   const bool all = lists_all(shape_of(x), mode, rows);
   const double begins = (all ? static_cast<double>(x.dims[static_cast<std::size_t>(mode)]) : rows) + 1;
-  return nnz * (float_values ? sizeof(float) : sizeof(double)) + others * (nnz + static_cast<double>(padding)) * index +
+  return NarrowValues::predicted_bytes(code, nnz) + others * (nnz + static_cast<double>(padding)) * index +
          (all ? 0 : rows * static_cast<double>(bytes_of(width_for(x.dims)))) +
          begins * static_cast<double>(Offsets::width_of(x.nnz()));
 }
 
 std::uint64_t SortedCopy::bytes() const {
-  std::uint64_t sum = bytes_in(values) + bytes_in(rows) + begin.bytes();
+  std::uint64_t sum = values.bytes() + bytes_in(rows) + begin.bytes();
   for (const NarrowBuffer& b : indices) sum += bytes_in(b);
   return sum;
 }
@@ -147,25 +148,20 @@ SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const
   const std::uint64_t width = index_bytes(x.dims, mode);
   for (const int m : nonzeros.mode_order())
     if (m != mode) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, x.nnz(), context);
-  if (const std::optional<double> divisor = float_divisor(x, context)) {
-    s.value_divisor = *divisor;
-    s.values = Buffer<float>(context, x.nnz(), purpose, Paging::plain, Content::any);
-  } else {
-    s.values = Buffer<double>(context, x.nnz(), purpose, Paging::plain, Content::any);
-  }
+  s.values = NarrowValues(context, ValueCode::of(x, context), x.nnz(), purpose);
   return s;
 }
 
 template <class Fill>
 void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
-  const auto with_values = [&]<class Value>(const auto& source, Buffer<Value>& to_values) {
+  const auto with_code = [&]<class Code>(const auto& source, Code) {
     const auto with_indices = [&]<class Index>(Index) {
-      NarrowArrays<Index, Value> to;
+      NarrowArrays<Index> to;
       for (std::size_t l = 0; l < nonzeros.mode_order().size(); ++l)
         if (const int m = nonzeros.mode_order()[l]; m != mode)
           to.indices[l] = typed<Index>(indices[static_cast<std::size_t>(m)]);
-      to.values = to_values.data();
-      fill_arrays(source, to);
+      to.values = &values;
+      fill_arrays(source, to, Code{});
     };
     const std::uint64_t width = index_bytes(tensor_shape.dims, mode);
     if (width == 2) return with_indices(std::uint16_t{});
@@ -175,9 +171,9 @@ void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
   };
   nonzeros.visit([&]<class Source>(const Source& source) {
     if constexpr (std::is_same_v<typename Source::value_type, double>) {
-      if (auto* doubles = std::get_if<Buffer<double>>(&values)) return with_values(source, *doubles);
+      if (values.code().bytes == sizeof(double)) return with_code(source, std::uint64_t{});
     }
-    with_values(source, std::get<Buffer<float>>(values));
+    with_code(source, std::uint32_t{});
   });
 }
 
@@ -185,7 +181,7 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
   SortedCopy s = with_room(sorted, sorted.mode_order()[0], x, context);
   const std::uint64_t chunks = s.chunks();
   std::vector<RowsOfPart> found(chunks);
-  s.fill(sorted, [&]<class Index, class Value>(const auto& nonzeros, const NarrowArrays<Index, Value>& to) {
+  s.fill(sorted, [&]<class Index, class Code>(const auto& nonzeros, const NarrowArrays<Index>& to, Code) {
     cpu::for_each_chunk(context.thread_count(), chunks, [&](std::uint64_t c, int) {
       const std::uint64_t from_nonzero = c * chunk_nonzeros;
       const std::uint64_t end = std::min(x.nnz(), from_nonzero + chunk_nonzeros);
@@ -193,8 +189,13 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
         Index* out = to.indices[l];
         for (std::uint64_t z = from_nonzero; z < end; ++z) out[z] = nonzeros.template index<Index>(l, z);
       }
-      for (std::uint64_t z = from_nonzero; z < end; ++z)
-        to.values[z] = stored_value<Value>(nonzeros.value(z), s.value_divisor);
+      std::array<Code, 512> codes;
+      for (std::uint64_t z = from_nonzero; z < end; z += codes.size()) {
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(codes.size(), end - z));
+        encode_values(
+            s.values.code(), count, [&](std::size_t i) { return nonzeros.value(z + i); }, codes.data());
+        to.values->put(z, count, codes.data());
+      }
       found[c] = rows_of(nonzeros, from_nonzero, end);
     });
   });
@@ -209,9 +210,9 @@ SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const Co
     SortedCopy s = with_room(nonzeros, mode, x, context);
     std::vector<RowsOfPart> found;
     context.report({"sorting", 0, x.nnz(), "nonzeros"});
-    s.fill(nonzeros, [&]<class Index, class Value>(const auto& source, const NarrowArrays<Index, Value>& to) {
-      const NarrowedNonzeros<Index, Value, std::remove_cvref_t<decltype(source)>> narrowed(source, level,
-                                                                                           s.value_divisor);
+    s.fill(nonzeros, [&]<class Index, class Code>(const auto& source, const NarrowArrays<Index>& to, Code) {
+      const NarrowedNonzeros<Index, Code, std::remove_cvref_t<decltype(source)>> narrowed(source, level,
+                                                                                          s.values.code());
       found =
           sort_by_rows(narrowed, x.nnz(), {level, x.dims.size(), x.dims[static_cast<std::size_t>(mode)]}, to, context);
     });
@@ -256,7 +257,7 @@ const FormatClass copies_format = {
                                  ? static_cast<double>(x.dims[static_cast<std::size_t>(mode)])
                                  : 2 * rows;
       return {nnz * static_cast<double>(x.order() - 1) * index / 4 + indices,
-              SortedCopy::predicted_bytes(x, mode, rows, float_divisor(x, context).has_value()),
+              SortedCopy::predicted_bytes(x, mode, rows, ValueCode::of(x, context)),
               "index/4*nnz*(N-1) + min(2*S, I)",
               {}};
     },
@@ -264,7 +265,7 @@ const FormatClass copies_format = {
       SweepEstimate e;
       for (int n = 0; n < q.sample.order(); ++n) {
         const double rows = std::min(q.sample.nnz(), q.sample.dim(n));
-        e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows, q.sample.values_fit_float());
+        e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows, q.sample.value_code());
         e.ns += sorted_copy_ns(q, n, rows);
       }
       e.build_ns = 16 * q.sample.nnz() * q.sample.order();

@@ -10,33 +10,13 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/narrow_values.hpp"
 #include "core/sorted_nonzeros.hpp"
 #include "core/tensor_sample.hpp"
 #include "formats/copies/index24.hpp"
 #include "formats/offsets.hpp"
 
 namespace polyad {
-
-/// Some values for a block, of which floats may stand for doubles.
-template <class Index, class Value>
-void decode_values(const ValueBuffer& values, double divisor, std::uint64_t first, std::size_t count,
-                   NonzeroBlock<Index, Value>& block) {
-  if (const auto* same = std::get_if<Buffer<Value>>(&values)) {
-    block.values = same->data() + first;
-    return;
-  }
-  const float* floats = typed<float>(values) + first;
-  Value* out = block.value_room();
-  for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<Value>(floats[k] / divisor);
-}
-
-/// A value as it is stored: floats may stand for doubles. \param divisor see float_divisor
-template <class Stored, class Value>
-[[nodiscard]] Stored stored_value(Value value, double divisor) {
-  if constexpr (std::is_same_v<Value, Stored>) return value;
-  if constexpr (std::is_same_v<Stored, float>) return float_code(static_cast<double>(value), divisor);
-  return static_cast<Stored>(value);
-}
 
 /// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.
 struct SortedCopy {
@@ -51,8 +31,7 @@ struct SortedCopy {
   TensorShape tensor_shape;
   int mode = 0;                       ///< the output mode
   std::vector<NarrowBuffer> indices;  ///< [order][nnz + padding], all of one type; that of the output mode is empty
-  ValueBuffer values;                 ///< [nnz]; floats also in a tensor of f64 where they can stand for the values,
-  double value_divisor = 1;           ///< divided by this (float_divisor)
+  NarrowValues values;                ///< [nnz]
   IndexBuffer rows;                   ///< the output indices that occur, ascending; empty if begin has all indices
   Offsets begin;                      ///< [rows + 1] the first nonzero of each, or [dim + 1] of every index
 
@@ -65,11 +44,12 @@ struct SortedCopy {
 
   /// Bytes of an index: of the narrowest type that holds those of all modes but one.
   [[nodiscard]] static std::uint64_t index_bytes(const std::vector<std::uint64_t>& dims, int mode);
-  /// Bytes of a copy with so many output rows. \param float_values whether floats can stand for the values
-  [[nodiscard]] static double predicted_bytes(const CooTensor& x, int mode, double rows, bool float_values);
+  /// Bytes of a copy with so many output rows.
+  [[nodiscard]] static double predicted_bytes(const CooTensor& x, int mode, double rows, const ValueCode& code);
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
   [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] const NarrowValues* stored_values() const { return &values; }
   /// Whether begin has all indices of a mode, so many of which occur: the smaller form.
   [[nodiscard]] static bool lists_all(const TensorShape& shape, int mode, double occurring) {
     return shape.index_width() == IndexWidth::u32 &&
@@ -80,7 +60,7 @@ struct SortedCopy {
   template <class Index, class Value>
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
     block.index_stride = 1;
-    decode_values(values, value_divisor, first, count, block);
+    block.values = values.get(first, count, block.value_room());
     for (int m = 0; m < tensor_shape.order(); ++m) {
       if (m == mode) continue;
       std::visit(
@@ -108,7 +88,8 @@ struct SortedCopy {
   /// Arrays of the right types, to be filled.
   [[nodiscard]] static SortedCopy with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x,
                                             const Context& context);
-  /// Calls fill_arrays(source, NarrowArrays) with typed nonzeros and the arrays that they go to.
+  /// Calls fill_arrays(source, NarrowArrays, Code) with typed nonzeros, the arrays that they go to, and a code of their
+  /// values.
   template <class Fill>
   void fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays);
 };

@@ -2,6 +2,7 @@
 #include "formats/copies/row_sort.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -16,12 +17,17 @@ namespace polyad {
 namespace {
 
 /// One sort.
-template <class Index, class Value>
+template <class Index, class Code>
 class RowSort {
  public:
-  RowSort(const RowSource<Index, Value>& nonzeros, std::uint64_t nnz, const RowSortLevels& levels,
-          const NarrowArrays<Index, Value>& to, const Context& context)
-      : nonzeros_(nonzeros), nnz_(nnz), rows_(levels.rows), to_(to), context_(context) {
+  RowSort(const RowSource<Index, Code>& nonzeros, std::uint64_t nnz, const RowSortLevels& levels,
+          const NarrowArrays<Index>& to, const Context& context)
+      : nonzeros_(nonzeros),
+        nnz_(nnz),
+        rows_(levels.rows),
+        to_(to),
+        value_bytes_(to.values->code().bytes),
+        context_(context) {
     for (std::size_t l = 0; l < levels.count; ++l)
       if (l != levels.level) inputs_.push_back(l);
     threads_ =
@@ -56,6 +62,8 @@ class RowSort {
   /// Batches of all buckets.
   static constexpr std::size_t batch_bytes = std::size_t{256} << 10U;
 
+  /// Batches begin at multiples of what is written past the caches at a time.
+  static constexpr std::size_t stream_unit = 16;
   /// Nonzeros whose rows and indices are looked up together.
   static constexpr std::size_t block_nonzeros = 256;
 
@@ -66,7 +74,7 @@ class RowSort {
     bool one_row = false;  // certainly
   };
 
-  [[nodiscard]] std::size_t nonzero_bytes() const { return 2 + sizeof(Value) + inputs_.size() * sizeof(Index); }
+  [[nodiscard]] std::size_t nonzero_bytes() const { return 2 + value_bytes_ + inputs_.size() * sizeof(Index); }
 
   /// Nonzeros of each granule in each thread's share.
   void count() {
@@ -129,12 +137,15 @@ class RowSort {
     return next;
   }
 
-  /// The arrays of a batch follow each other: of values, of indices per input, of rows.
-  [[nodiscard]] std::size_t batch_stride() const { return batch * nonzero_bytes(); }
+  /// The arrays of a batch follow each other: of indices per input, of rows, of values. These come last, with room for
+  /// a code behind them: a code of three bytes is stored as four, of which the next one takes the last back.
+  [[nodiscard]] std::size_t batch_stride() const {
+    return batch * nonzero_bytes() + (value_bytes_ < sizeof(Code) ? stream_unit : 0);
+  }
 
-  /// Wide indices are rare: they get the general loop only, which halves what is compiled.
+  /// Indices of 64 bits are rare: they get the general loop only.
   void scatter() {
-    if constexpr (sizeof(Index) <= 3) {
+    if constexpr (sizeof(Index) <= 4) {
       if (inputs_.size() == 1) return scatter_with<1>();
       if (inputs_.size() == 2) return scatter_with<2>();
       if (inputs_.size() == 3) return scatter_with<3>();
@@ -157,8 +168,9 @@ class RowSort {
         cursors[b] = {first[b], static_cast<std::uint32_t>(buckets_[b].first_row)};
       const std::size_t inputs = known == 0 ? inputs_.size() : known;
       const std::size_t stride = batch_stride();
-      const std::size_t values_bytes = batch * sizeof(Value);
-      const std::size_t rows_at = values_bytes + inputs * batch * sizeof(Index);
+      const std::size_t rows_at = inputs * batch * sizeof(Index);
+      const std::size_t values_at = rows_at + batch * sizeof(std::uint16_t);
+      const std::size_t value_bytes = value_bytes_;
       Buffer<std::byte> batches(context_, buckets_.size() * stride, purpose);
       // Copies that no store can change.
       std::array<std::size_t, max_order> levels = {};
@@ -173,7 +185,7 @@ class RowSort {
       std::array<std::uint16_t, block_nonzeros> bucket;
       std::array<std::uint16_t, block_nonzeros> low;
       std::array<std::array<Index, block_nonzeros>, known == 0 ? max_order : known> narrow;
-      std::array<Value, block_nonzeros> values;
+      std::array<Code, block_nonzeros> codes;
       for (std::uint64_t begin = s.begin; begin < s.end; begin += block_nonzeros) {
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(s.end - begin, block_nonzeros));
         nonzeros_.copy_rows(begin, count, row.data());
@@ -183,16 +195,16 @@ class RowSort {
           low[j] = static_cast<std::uint16_t>(row[j] - cursor_of[b].first_row);
         }
         for (std::size_t i = 0; i < inputs; ++i) nonzeros_.copy_indices(levels[i], begin, count, narrow[i].data());
-        nonzeros_.copy_values(begin, count, values.data());
+        nonzeros_.copy_codes(begin, count, codes.data());
         for (std::size_t j = 0; j < count; ++j) {
           const std::size_t b = bucket[j];
           const std::uint64_t at = cursor_of[b].next++;
           const std::size_t k = at % batch;
           std::byte* mine = batches_begin + b * stride;
-          reinterpret_cast<Value*>(mine)[k] = values[j];
-          Index* indices = reinterpret_cast<Index*>(mine + values_bytes) + k;
+          Index* indices = reinterpret_cast<Index*>(mine) + k;
           for (std::size_t i = 0; i < inputs; ++i) indices[i * batch] = narrow[i][j];
           reinterpret_cast<std::uint16_t*>(mine + rows_at)[k] = low[j];
+          std::memcpy(mine + values_at + k * value_bytes, &codes[j], sizeof(Code));
           if (k == batch - 1) [[unlikely]]
             write_batch(mine, std::max(first[b], at - k), at + 1);
         }
@@ -206,22 +218,22 @@ class RowSort {
 
   /// Nonzeros begin .. end of a bucket, which a batch holds.
   [[gnu::noinline]] void write_batch(const std::byte* from_batch, std::uint64_t begin, std::uint64_t end) {
-    const auto put = [&]<class T>(T* to) {
-      const T* from = reinterpret_cast<const T*>(from_batch);
-      from_batch += batch * sizeof(T);
+    const auto put = [&](void* array, std::size_t bytes) {
+      std::byte* to = static_cast<std::byte*>(array) + begin * bytes;
       if (end - begin == batch) {
-        stream_copy(from, batch, to + begin);
+        stream_copy(from_batch, batch * bytes, to);
       } else {
-        std::copy_n(from + begin % batch, end - begin, to + begin);
+        std::copy_n(from_batch + begin % batch * bytes, (end - begin) * bytes, to);
       }
+      from_batch += batch * bytes;
     };
-    put(to_.values);
-    for (const std::size_t l : inputs_) put(to_.indices[l]);
-    put(low_.data());
+    for (const std::size_t l : inputs_) put(to_.indices[l], sizeof(Index));
+    put(low_.data(), sizeof(std::uint16_t));
+    put(to_.values->data(), value_bytes_);
   }
 
   /// Bytes per nonzero of the largest bucket that a thread holds: where it goes, and an array of the bucket.
-  static constexpr std::size_t room_bytes = sizeof(std::uint32_t) + std::max(sizeof(Index), sizeof(Value));
+  static constexpr std::size_t room_bytes = sizeof(std::uint32_t) + std::max(sizeof(Index), sizeof(Code));
 
   /// Puts buckets in order.
   std::vector<RowsOfPart> finish() {
@@ -234,7 +246,7 @@ class RowSort {
         static_cast<int>(std::clamp<std::uint64_t>(rooms_allowed, 1, static_cast<std::uint64_t>(threads_)));
     for (int t = 0; t < team; ++t) {
       places.emplace_back(context_, largest_, purpose);
-      rooms.emplace_back(context_, largest_ * std::max(sizeof(Index), sizeof(Value)), purpose);
+      rooms.emplace_back(context_, largest_ * std::max(sizeof(Index), sizeof(Code)), purpose);
     }
     cpu::for_each_chunk(team, buckets_.size(), [&](std::uint64_t b, int rank) {
       const auto t = static_cast<std::size_t>(rank);
@@ -273,14 +285,20 @@ class RowSort {
       for (std::size_t i = 0; i < size; ++i) to[places[i]] = before[i];
     };
     for (const std::size_t l : inputs_) move(to_.indices[l]);
-    move(to_.values);
+    std::byte* values = to_.values->data();
+    if constexpr (sizeof(Code) == 8) return move(reinterpret_cast<std::uint64_t*>(values));
+    if (value_bytes_ == 1) return move(reinterpret_cast<std::uint8_t*>(values));
+    if (value_bytes_ == 2) return move(reinterpret_cast<std::uint16_t*>(values));
+    if (value_bytes_ == 3) return move(reinterpret_cast<Index24*>(values));
+    move(reinterpret_cast<std::uint32_t*>(values));
   }
 
-  const RowSource<Index, Value>& nonzeros_;
+  const RowSource<Index, Code>& nonzeros_;
   std::uint64_t nnz_;
   std::uint64_t rows_;
   std::vector<std::size_t> inputs_;  // levels
-  NarrowArrays<Index, Value> to_;
+  NarrowArrays<Index> to_;
+  std::size_t value_bytes_;
   const Context& context_;
   int threads_ = 1;
   int shift_ = 0;  // a granule is 2^shift rows
@@ -294,24 +312,24 @@ class RowSort {
 
 }  // namespace
 
-template <class Index, class Value>
-std::vector<RowsOfPart> sort_by_rows(const RowSource<Index, Value>& nonzeros, std::uint64_t nnz,
-                                     const RowSortLevels& levels, const NarrowArrays<Index, Value>& to,
+template <class Index, class Code>
+std::vector<RowsOfPart> sort_by_rows(const RowSource<Index, Code>& nonzeros, std::uint64_t nnz,
+                                     const RowSortLevels& levels, const NarrowArrays<Index>& to,
                                      const Context& context) {
-  return RowSort<Index, Value>(nonzeros, nnz, levels, to, context).run();
+  return RowSort<Index, Code>(nonzeros, nnz, levels, to, context).run();
 }
 
-#define POLYAD_ROW_SORT(Index, Value)                                                                                \
-  template std::vector<RowsOfPart> sort_by_rows(const RowSource<Index, Value>&, std::uint64_t, const RowSortLevels&, \
-                                                const NarrowArrays<Index, Value>&, const Context&);
-POLYAD_ROW_SORT(std::uint16_t, float)
-POLYAD_ROW_SORT(std::uint16_t, double)
-POLYAD_ROW_SORT(Index24, float)
-POLYAD_ROW_SORT(Index24, double)
-POLYAD_ROW_SORT(std::uint32_t, float)
-POLYAD_ROW_SORT(std::uint32_t, double)
-POLYAD_ROW_SORT(std::uint64_t, float)
-POLYAD_ROW_SORT(std::uint64_t, double)
+#define POLYAD_ROW_SORT(Index, Code)                                                                                \
+  template std::vector<RowsOfPart> sort_by_rows(const RowSource<Index, Code>&, std::uint64_t, const RowSortLevels&, \
+                                                const NarrowArrays<Index>&, const Context&);
+POLYAD_ROW_SORT(std::uint16_t, std::uint32_t)
+POLYAD_ROW_SORT(std::uint16_t, std::uint64_t)
+POLYAD_ROW_SORT(Index24, std::uint32_t)
+POLYAD_ROW_SORT(Index24, std::uint64_t)
+POLYAD_ROW_SORT(std::uint32_t, std::uint32_t)
+POLYAD_ROW_SORT(std::uint32_t, std::uint64_t)
+POLYAD_ROW_SORT(std::uint64_t, std::uint32_t)
+POLYAD_ROW_SORT(std::uint64_t, std::uint64_t)
 #undef POLYAD_ROW_SORT
 
 }  // namespace polyad

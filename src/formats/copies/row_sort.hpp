@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/narrow_values.hpp"
 #include "polyad/context.hpp"
 #include "polyad/types.hpp"
 
@@ -27,25 +28,25 @@ struct RowsOfPart {
 };
 
 /// Nonzeros in any order, read some at a time and in the types in which they are stored: the sort is compiled for these
-/// alone, whatever the nonzeros come from.
-template <class Index, class Value>
+/// alone, whatever the nonzeros come from. \tparam Code of the values, see encode_values
+template <class Index, class Code>
 class RowSource {
  public:
   /// The indices that are sorted by, of nonzeros begin .. begin + count.
   virtual void copy_rows(std::uint64_t begin, std::size_t count, std::uint32_t* to) const = 0;
   /// Their indices of another level.
   virtual void copy_indices(std::size_t level, std::uint64_t begin, std::size_t count, Index* to) const = 0;
-  virtual void copy_values(std::uint64_t begin, std::size_t count, Value* to) const = 0;
+  virtual void copy_codes(std::uint64_t begin, std::size_t count, Code* to) const = 0;
 
  protected:
   ~RowSource() = default;
 };
 
 /// Where sorted nonzeros go.
-template <class Index, class Value>
+template <class Index>
 struct NarrowArrays {
   std::array<Index*, max_order> indices = {};  // [level of the source but the one that is sorted by][nnz]
-  Value* values = nullptr;                     // [nnz]
+  NarrowValues* values = nullptr;              // [nnz]
 };
 
 /// What is sorted by.
@@ -57,9 +58,9 @@ struct RowSortLevels {
 
 /// Sorts, and says which rows there are, in parts that follow each other. Writes nothing and returns no part if the
 /// rows are too many for the nonzeros. Index: 16, 24, 32 or 64 bits.
-template <class Index, class Value>
-[[nodiscard]] std::vector<RowsOfPart> sort_by_rows(const RowSource<Index, Value>& nonzeros, std::uint64_t nnz,
-                                                   const RowSortLevels& levels, const NarrowArrays<Index, Value>& to,
+template <class Index, class Code>
+[[nodiscard]] std::vector<RowsOfPart> sort_by_rows(const RowSource<Index, Code>& nonzeros, std::uint64_t nnz,
+                                                   const RowSortLevels& levels, const NarrowArrays<Index>& to,
                                                    const Context& context);
 
 }  // namespace polyad

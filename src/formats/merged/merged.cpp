@@ -32,11 +32,11 @@ Buffer<std::uint8_t> occupied_indices(const CooTensor& x, int mode, const Contex
 }
 
 /// Bytes of all copies of the merged tensor, and of what is occupied.
-double predicted_bytes(const TensorSample& merged, const ModeGroups& groups, bool float_values,
+double predicted_bytes(const TensorSample& merged, const ModeGroups& groups, const ValueCode& code,
                        const FormatOptions& options) {
   double sum = 0;
   for (int g = 0; g < groups.count(); ++g)
-    sum += Tiles::predicted_bytes(merged.tensor(), Tiling::choose(merged, g, options), float_values) +
+    sum += Tiles::predicted_bytes(merged.tensor(), Tiling::choose(merged, g, options), code) +
            (groups.is_merged(g) ? merged.dim(g) : 0);
   return sum;
 }
@@ -95,7 +95,7 @@ SweepEstimate estimate_merged(const EstimateRequest& q) {
     longest_sums = std::max(longest_sums, sample.dim(g) * q.row_bytes());
   }
   e.kept += longest_sums;
-  e.bytes = predicted_bytes(sample, groups, q.sample.values_fit_float(), options);
+  e.bytes = predicted_bytes(sample, groups, q.sample.value_code(), options);
   e.build_ns = (14 * groups.count() + 2) * q.sample.nnz();
   e.build_bytes = bytes_from_sorted(in_merged, e.bytes) + merging_bytes(q.sample, groups);
   e.why = fmt::format("modes {} merged, then a narrow copy for each of {}: {} rows a nonzero in place of {}",
@@ -143,9 +143,9 @@ const FormatClass merged_format = {
       const ModeGroups groups = ModeGroups::choose(x, options.rank);
       const CooTensor merged = merge_modes(x, groups, context);
       const TensorSample sample(merged, context);
-      const bool floats = sample.values_fit_float();
-      const double bytes = predicted_bytes(sample, groups, floats, options);
-      const double values = groups.count() * sample.nnz() * (floats ? sizeof(float) : sizeof(double));
+      const ValueCode code = sample.value_code();
+      const double bytes = predicted_bytes(sample, groups, code, options);
+      const double values = groups.count() * NarrowValues::predicted_bytes(code, sample.nnz());
       return {(bytes - values) / 4,
               bytes,
               "for each of M groups: index/4*nnz*(M-1) + min(2*S, I), and J/4 if it is merged (an estimate)",

@@ -321,7 +321,7 @@ StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split,
     p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 +
                std::min(2 * most, static_cast<double>(rows));
     p.formula = "leaf/4*nnz + |H|*index/4*(F + nnz) + min(2*S, I) (an estimate)";
-    p.bytes += Tiles::predicted_bytes(x, Tiling::choose(sample, mode, options), sample.values_fit_float());
+    p.bytes += Tiles::predicted_bytes(x, Tiling::choose(sample, mode, options), sample.value_code());
   }
   return p;
 }
@@ -352,7 +352,9 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
   FormatOptions options;
   options.rank = q.rank;
-  e.bytes = storage_of(q.sample, split, options).bytes;
+  // Fibres are estimated to 5 %: what a choice promises has to hold for the most of them.
+  e.bytes = storage_of(q.sample, split, options).bytes +
+            0.05 * fibres * static_cast<double>(split.fibres.size() * id_bytes(x.dims, split));
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool with_next = gathers_with_next(x, split);
   // With two modes of the fibres one gather serves both, and none is kept.

@@ -18,12 +18,12 @@ constexpr std::string_view purpose = "a copy of the tensor in tiles";
 
 /// Nonzeros as the sort by rows wants them: the index of the output mode is a place, those of the input modes are
 /// offsets in the tile.
-template <class Index, class Value, class Stored>
-class PlacedNonzeros final : public RowSource<std::uint16_t, Stored> {
+template <class Index, class Value, class Code>
+class PlacedNonzeros final : public RowSource<std::uint16_t, Code> {
  public:
-  PlacedNonzeros(const CooTensor& x, const Tiling& tiling, double value_divisor)
+  PlacedNonzeros(const CooTensor& x, const Tiling& tiling, const ValueCode& code)
       : values_(typed<Value>(x.values)),
-        value_divisor_(value_divisor),
+        code_(code),
         output_(static_cast<std::size_t>(tiling.mode)),
         tiles_(tiling.tiles),
         band_bits_(static_cast<unsigned>(tiling.band_bits)),
@@ -89,8 +89,9 @@ class PlacedNonzeros final : public RowSource<std::uint16_t, Stored> {
     }
     for (std::size_t j = 0; j < count; ++j) to[j] = place(j, to[j]);
   }
-  void copy_values(std::uint64_t begin, std::size_t count, Stored* to) const override {
-    for (std::size_t i = 0; i < count; ++i) to[i] = stored_value<Stored>(values_[begin + i], value_divisor_);
+  void copy_codes(std::uint64_t begin, std::size_t count, Code* to) const override {
+    encode_values(
+        code_, count, [from = values_ + begin](std::size_t i) { return from[i]; }, to);
   }
 
  private:
@@ -105,7 +106,7 @@ class PlacedNonzeros final : public RowSource<std::uint16_t, Stored> {
   };
 
   const Value* values_;
-  double value_divisor_;
+  ValueCode code_;
   std::array<Mode, max_order> modes_ = {};
   std::array<std::size_t, max_order> cut_ = {};  // modes that are cut
   std::size_t cut_count_ = 0;
@@ -155,31 +156,27 @@ void set_begins(Tiles& t, const std::vector<RowsOfPart>& parts, const Context& c
 
 bool Tiles::fill(const CooTensor& x, const Context& context) {
   std::vector<RowsOfPart> parts;
-  const auto sort = [&]<class Index, class Value, class Stored>(Buffer<Stored> stored) {
-    NarrowArrays<std::uint16_t, Stored> to;
+  values = NarrowValues(context, ValueCode::of(x, context), x.nnz(), purpose);
+  const auto sort = [&]<class Index, class Value, class Code>() {
+    NarrowArrays<std::uint16_t> to;
     indices.resize(x.dims.size());
     for (std::size_t m = 0; m < x.dims.size(); ++m) {
       if (static_cast<int>(m) == tiling.mode) continue;
       indices[m] = Buffer<std::uint16_t>(context, x.nnz(), purpose, Paging::plain, Content::any);
       to.indices[m] = typed<std::uint16_t>(indices[m]);
     }
-    to.values = stored.data();
-    const PlacedNonzeros<Index, Value, Stored> nonzeros(x, tiling, value_divisor);
+    to.values = &values;
+    const PlacedNonzeros<Index, Value, Code> nonzeros(x, tiling, values.code());
     parts = sort_by_rows(nonzeros, x.nnz(), {static_cast<std::size_t>(tiling.mode), x.dims.size(), tiling.places()}, to,
                          context);
-    values = std::move(stored);
   };
   context.report({"sorting", 0, x.nnz(), "nonzeros"});
-  const std::optional<double> divisor = float_divisor(x, context);
-  value_divisor = divisor.value_or(1);
   // As they are stored: 64 bits also where the lengths of modes need fewer.
   polyad::visit(x, [&]<class Index, class Value>(const CooView<const Index, const Value>&) {
-    if (!divisor) {
-      if constexpr (std::is_same_v<Value, double>)
-        return sort.template operator()<Index, Value>(
-            Buffer<double>(context, x.nnz(), purpose, Paging::plain, Content::any));
+    if constexpr (std::is_same_v<Value, double>) {
+      if (values.code().bytes == sizeof(double)) return sort.template operator()<Index, Value, std::uint64_t>();
     }
-    sort.template operator()<Index, Value>(Buffer<float>(context, x.nnz(), purpose, Paging::plain, Content::any));
+    sort.template operator()<Index, Value, std::uint32_t>();
   });
   context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
   if (parts.empty()) return false;
@@ -223,22 +220,22 @@ Tiles Tiles::uncut(SortedCopy copy) {
 
 std::uint64_t Tiles::bytes() const {
   if (plain) return plain->bytes();
-  std::uint64_t sum = bytes_in(values) + bytes_in(counts) + begin.bytes();
+  std::uint64_t sum = values.bytes() + bytes_in(counts) + begin.bytes();
   for (const SortedCopy::NarrowBuffer& b : indices) sum += bytes_in(b);
   return sum;
 }
 
-double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, bool float_values) {
+double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, const ValueCode& code) {
   const auto nnz = static_cast<double>(x.nnz());
   if (tiling.tiles == 1) {
     const double rows = std::min(nnz, static_cast<double>(x.dims[static_cast<std::size_t>(tiling.mode)]));
-    return SortedCopy::predicted_bytes(x, tiling.mode, rows, float_values);
+    return SortedCopy::predicted_bytes(x, tiling.mode, rows, code);
   }
   const auto places = static_cast<double>(tiling.places());
   // The longest run is taken for eight times as long as the mean one.
   const double count = nnz / places <= 32 ? 1 : nnz / places <= 8192 ? 2 : 4;
-  return nnz * (float_values ? sizeof(float) : sizeof(double)) + static_cast<double>(x.order() - 1) * nnz * 2 +
-         places * count + 8 * static_cast<double>(tiling.bands * tiling.tiles + 1);
+  return NarrowValues::predicted_bytes(code, nnz) + static_cast<double>(x.order() - 1) * nnz * 2 + places * count +
+         8 * static_cast<double>(tiling.bands * tiling.tiles + 1);
 }
 
 double tiles_ns(const EstimateRequest& q, const Tiling& t) {
@@ -283,8 +280,9 @@ const FormatClass tiles_format = {
        const Context& context) -> StoragePrediction {
       const TensorSample sample(x, context);
       const Tiling t = Tiling::choose(sample, options.mode.value_or(0), options);
-      const double bytes = Tiles::predicted_bytes(x, t, sample.values_fit_float());
-      return {(bytes - sample.nnz() * (sample.values_fit_float() ? sizeof(float) : sizeof(double))) / 4,
+      const ValueCode code = sample.value_code();
+      const double bytes = Tiles::predicted_bytes(x, t, code);
+      return {(bytes - NarrowValues::predicted_bytes(code, sample.nnz())) / 4,
               bytes,
               "nnz*(N-1)/2 + count/4*tiles*I + 2*tiles*bands (an estimate)",
               {}};
@@ -296,7 +294,7 @@ const FormatClass tiles_format = {
       std::uint64_t most_tiles = 1;
       for (int n = 0; n < q.sample.order(); ++n) {
         const Tiling t = Tiling::choose(q.sample, n, options);
-        e.bytes += Tiles::predicted_bytes(q.sample.tensor(), t, q.sample.values_fit_float());
+        e.bytes += Tiles::predicted_bytes(q.sample.tensor(), t, q.sample.value_code());
         e.ns += tiles_ns(q, t);
         most_tiles = std::max(most_tiles, t.tiles);
       }

@@ -24,20 +24,20 @@ struct Tiles {
   TensorShape tensor_shape;
   Tiling tiling;
   std::vector<SortedCopy::NarrowBuffer> indices;  ///< [order][nnz] 16 bits, from the first row of the tile on
-  ValueBuffer values;                             ///< [nnz], as in a SortedCopy
-  double value_divisor = 1;
-  Counts counts;                    ///< [band][tile][row of the band] nonzeros, in the narrowest type
-  Buffer<std::uint64_t> begin;      ///< [bands * tiles + 1] the first nonzero
-  std::optional<SortedCopy> plain;  ///< instead of all that, where nothing is to be cut
+  NarrowValues values;                            ///< [nnz]
+  Counts counts;                                  ///< [band][tile][row of the band] nonzeros, in the narrowest type
+  Buffer<std::uint64_t> begin;                    ///< [bands * tiles + 1] the first nonzero
+  std::optional<SortedCopy> plain;                ///< instead of all that, where nothing is to be cut
 
   [[nodiscard]] static Tiles build(const CooTensor& x, const FormatOptions& options, const Context& context);
   /// A copy that is not cut.
   [[nodiscard]] static Tiles uncut(SortedCopy copy);
-  /// Bytes of a copy. \param float_values whether floats can stand for the values
-  [[nodiscard]] static double predicted_bytes(const CooTensor& x, const Tiling& tiling, bool float_values);
+  /// Bytes of a copy.
+  [[nodiscard]] static double predicted_bytes(const CooTensor& x, const Tiling& tiling, const ValueCode& code);
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
   [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] const NarrowValues* stored_values() const { return plain ? &plain->values : &values; }
 
   template <class Index, class Value>
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const;
@@ -51,7 +51,7 @@ template <class Index, class Value>
 void Tiles::decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
   if (plain) return plain->decode(first, count, block);
   block.index_stride = 1;
-  decode_values(values, value_divisor, first, count, block);
+  block.values = values.get(first, count, block.value_room());
   std::array<Index*, max_order> rooms = {};
   for (int m = 0; m < tensor_shape.order(); ++m) rooms[static_cast<std::size_t>(m)] = block.index_room(m);
   const auto output = static_cast<std::size_t>(tiling.mode);

@@ -133,8 +133,8 @@ struct KeyPasses {
     if constexpr (!POLYAD_FEW_INSTANCES) {
       if (l.inputs == 2) return with<C, 2, true, Moving>(column);
       if (l.inputs == 3) return with<C, 3, true, Moving>(column);
-      if constexpr (!Moving) {
-        if (l.inputs == 4) return with<C, 4, true, false>(column);
+      if constexpr (!Moving || C == 16) {
+        if (l.inputs == 4) return with<C, 4, true, Moving>(column);
       }
     }
     with<C, 0, true, Moving>(column);

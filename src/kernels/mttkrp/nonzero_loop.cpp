@@ -142,8 +142,8 @@ HWY_NOINLINE void run_pass(const NonzeroLoop<Index, T>& l, std::uint64_t column)
   pass.run(l.count, l.available);
 }
 
-/// The instance for a block of columns. 64-bit indices and ranks of at most 4 get the general ones only, rows of
-/// several blocks those for three modes beside them: half of what all would take to compile.
+/// The instance for a block of columns. 64-bit indices and blocks of at most 4 columns get the general ones only,
+/// narrow blocks of longer rows those of two inputs beside them: two thirds of what all would take to compile.
 template <class Index, class T>
 struct Passes {
   const NonzeroLoop<Index, T>& l;
@@ -158,9 +158,9 @@ struct Passes {
     if (!l.runs && l.sink.kind != SinkKind::own) return run_pass<Index, T, C, 0, Adding::shared, false>(l, column);
     if constexpr (sizeof(Index) == 4 && C > 4 && !POLYAD_FEW_INSTANCES) {
       if (l.inputs == 2) return with<C, 2, Whole>(column);
-      if constexpr (Whole) {
-        if (l.inputs == 3) return with<C, 3, true>(column);
-        if (l.inputs == 4) return with<C, 4, true>(column);
+      if constexpr (Whole || C >= 16 || HWY_TARGET == HWY_SCALAR) {
+        if (l.inputs == 3) return with<C, 3, Whole>(column);
+        if (l.inputs == 4) return with<C, 4, Whole>(column);
       }
     }
     with<C, 0, Whole>(column);

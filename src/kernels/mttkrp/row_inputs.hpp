@@ -13,18 +13,17 @@
 
 namespace polyad {
 
-/// Factors, indices and values.
+/// Factors, indices and values of nonzeros that lie side by side.
 template <class T>
 struct RowInputs {
   int inputs = 0;                                   // factors to multiply
   std::array<const T*, max_order> factors = {};     // [inputs][rows][stride], the largest first
-  std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding]
+  std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding] of all nonzeros of the tensor
   std::size_t index_bytes = 0;                      // 2, 3 or 4
   int prefetched = 0;                               // so many of the first factors are worth prefetching
-  const T* values = nullptr;                        // [nnz], or null:
-  const float* float_values = nullptr;              // [nnz], multiples of the scale
-  T scale = 1;
-  std::uint64_t stride = 0;  // of factors and output
+  std::uint64_t begin_nonzero = 0;                  // the first one
+  const NarrowValues* values = nullptr;             // [nnz]
+  std::uint64_t stride = 0;                         // of factors and output
 };
 
 /// The input modes of an output mode, the longest factor first.
@@ -41,7 +40,7 @@ struct InputModes {
   }
 };
 
-/// Fills in all but what is prefetched. Nonzeros has indices, values and value_divisor, as a SortedCopy.
+/// Fills in all but what is prefetched, and which nonzeros they are. Nonzeros has indices and values, as a SortedCopy.
 template <class T, class Nonzeros>
 void set_inputs(RowInputs<T>& l, const MttkrpRequest<T>& r, const Nonzeros& nonzeros, const InputModes& input) {
   l.inputs = input.count;
@@ -55,12 +54,7 @@ void set_inputs(RowInputs<T>& l, const MttkrpRequest<T>& r, const Nonzeros& nonz
         },
         nonzeros.indices[m]);
   }
-  if (const auto* same = std::get_if<Buffer<T>>(&nonzeros.values)) {
-    l.values = same->data();
-  } else {
-    l.float_values = typed<float>(nonzeros.values);
-    l.scale = static_cast<T>(1 / nonzeros.value_divisor);
-  }
+  l.values = &nonzeros.values;
   l.stride = r.stride();
 }
 

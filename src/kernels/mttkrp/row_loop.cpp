@@ -29,9 +29,11 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
     for (; next < row; ++next)
       store_past_cache<T, C>(Cols<T, C>::zero(), sink.out + next * stride + column, past_cache);
   };
-  std::uint64_t z = l.begin_nonzero;
+  const std::uint64_t begin_nonzero = l.begin_nonzero;
+  const std::uint64_t end_nonzero = l.end_nonzero;
+  std::uint64_t z = 0;
   for (std::uint64_t i = l.first_row; i <= last; ++i) {
-    const std::uint64_t end = std::min(begin[i + 1], l.end_nonzero);
+    const std::uint64_t end = std::min(begin[i + 1], end_nonzero) - begin_nonzero;
     const Cols<T, C> sum = pass.sum_of(z, end);
     z = end;
     const std::uint64_t at = rows == nullptr ? i : rows[i];
@@ -47,13 +49,13 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
   if (past_cache) hwy::FlushStream();
 }
 
-/// The instance for a block of columns: narrow ones, many factors and indices of 32 bits get the general one only.
+/// The instance for a block of columns: narrow ones and many factors get the general one only.
 template <class T>
 struct RowPasses {
   const RowLoop<T>& l;
 
-  /// Loops that request nothing are for rows of one block and modes of at most 65,536 indices: those of others are
-  /// mostly far away.
+  /// Loops that request nothing are for rows of one block and modes of at most 65,536 indices: rows of longer modes are
+  /// far away, and beside several blocks the test for none to request is small.
   template <int C, class Index, class Value, int Inputs>
   HWY_INLINE void with(std::uint64_t column) const {
     if (l.stride != C) return run_rows<T, C, Index, Value, Inputs, false, true>(l, column);
@@ -63,8 +65,8 @@ struct RowPasses {
     run_rows<T, C, Index, Value, Inputs, true, true>(l, column);
   }
   template <int C, class Index, class Value>
-  HWY_INLINE void with_types(std::uint64_t column) const {
-    if constexpr (C >= 16 && sizeof(Index) < 4) {
+  HWY_INLINE void with_index(std::uint64_t column) const {
+    if constexpr (C >= 16) {
       if (l.inputs == 1) return with<C, Index, Value, 1>(column);
       if (l.inputs == 2) return with<C, Index, Value, 2>(column);
       if (l.inputs == 3) return with<C, Index, Value, 3>(column);
@@ -73,16 +75,13 @@ struct RowPasses {
   }
   template <int C, class Value>
   HWY_INLINE void with_value(std::uint64_t column) const {
-    if (l.index_bytes == 2) return with_types<C, std::uint16_t, Value>(column);
-    if (l.index_bytes == 3) return with_types<C, Index24, Value>(column);
-    with_types<C, std::uint32_t, Value>(column);
+    if (l.index_bytes == 2) return with_index<C, std::uint16_t, Value>(column);
+    if (l.index_bytes == 3) return with_index<C, Index24, Value>(column);
+    with_index<C, std::uint32_t, Value>(column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    if constexpr (!std::is_same_v<T, float>) {
-      if (l.values == nullptr) return with_value<C, float>(column);
-    }
-    with_value<C, T>(column);
+    with_value_type<T, C>(*l.values, *this, column);
   }
 };
 

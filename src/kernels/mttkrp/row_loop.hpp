@@ -24,7 +24,6 @@ struct RowLoop : RowInputs<T> {
   // The chunk: rows first_row .. end_row of `rows`, nonzeros begin_nonzero .. end_nonzero.
   std::uint64_t first_row = 0;
   std::uint64_t end_row = 0;
-  std::uint64_t begin_nonzero = 0;
   std::uint64_t end_nonzero = 0;
   [[nodiscard]] std::uint64_t row_at(std::uint64_t i) const { return rows == nullptr ? i : rows[i]; }
 

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/mttkrp/row_inputs.hpp"
@@ -27,7 +28,56 @@ constexpr std::uint64_t nonzeros_ahead = 48;
 constexpr std::uint64_t nonzeros_before_use = 8;
 static_assert(nonzeros_ahead + 4 <= SortedCopy::padding);
 
-/// Sums of nonzeros that lie side by side, for C columns. Inputs: number of factors when it is 1, 2 or 3, else 0.
+/// Codes of one to three bytes.
+struct WholeCode {};
+
+/// Values in all columns. \tparam Value what is stored: T, float in place of double, or WholeCode
+template <class T, class Value>
+struct RowValues {
+  const Value* values;
+
+  /// \param first the number of value 0
+  HWY_INLINE RowValues(const NarrowValues& all, std::uint64_t first)
+      : values(reinterpret_cast<const Value*>(all.data()) + first) {}
+
+  template <class Row>
+  HWY_INLINE Row at(std::uint64_t z) const {
+    return Row::all(static_cast<T>(values[z]));
+  }
+};
+
+/// The last byte of a code is the highest of four that one load puts into all columns; shifting drops what lies before
+/// it.
+template <class T>
+struct RowValues<T, WholeCode> {
+  const std::byte* fours;  // [values] steps apart
+  std::uint64_t step;
+
+  HWY_INLINE RowValues(const NarrowValues& all, std::uint64_t first)
+      : fours(all.data() + first * all.code().bytes - (sizeof(std::int32_t) - all.code().bytes)),
+        step(all.code().bytes) {}
+
+  template <class Row>
+  HWY_INLINE Row at(std::uint64_t z) const {
+    const typename Row::D d;
+    const hn::Rebind<std::int32_t, typename Row::D> whole;
+    std::int32_t four;
+    std::memcpy(&four, fours + z * step, sizeof four);
+    const auto unused = hn::Set(whole, static_cast<std::int32_t>(32 - 8 * step));
+    const auto code = hn::Shr(hn::Set(whole, four), unused);
+    Row row;
+    if constexpr (sizeof(T) == 4) {
+      row.v[0] = hn::ConvertTo(d, code);
+    } else {
+      row.v[0] = hn::PromoteTo(d, code);
+    }
+    for (int i = 1; i < Row::vectors; ++i) row.v[i] = row.v[0];
+    return row;
+  }
+};
+
+/// Sums of nonzeros that lie side by side, for C columns; their numbers count from the first one of the inputs. Inputs:
+/// number of factors when it is 1, 2 or 3, else 0.
 /// Whole: a row is these C columns and nothing else, so that addresses need no multiplication. Ahead: rows are
 /// requested before they are used. Everything is in locals: a vector store may alias anything, so members would be read
 /// again after each.
@@ -40,22 +90,21 @@ struct RowPass {
 
   const T* factors[most];      // [inputs], at the first column
   const Index* indices[most];  // [inputs]
-  const Value* values;
+  RowValues<T, Value> values;
+  T unit;  // codes are multiples of it
   std::uint64_t row_stride;
-  T scale;
   int input_count;
   int prefetched;
 
   HWY_INLINE RowPass(const RowInputs<T>& l, std::uint64_t column)
-      : row_stride(l.stride), scale(l.scale), input_count(l.inputs), prefetched(l.prefetched) {
-    if constexpr (std::is_same_v<Value, T>) {
-      values = l.values;
-    } else {
-      values = l.float_values;
-    }
+      : values(*l.values, l.begin_nonzero),
+        unit(static_cast<T>(1 / l.values->code().divisor)),
+        row_stride(l.stride),
+        input_count(l.inputs),
+        prefetched(l.prefetched) {
     for (int m = 0; m < inputs(); ++m) {
       factors[m] = l.factors[static_cast<std::size_t>(m)] + column;
-      indices[m] = static_cast<const Index*>(l.indices[static_cast<std::size_t>(m)]);
+      indices[m] = static_cast<const Index*>(l.indices[static_cast<std::size_t>(m)]) + l.begin_nonzero;
     }
   }
 
@@ -68,7 +117,7 @@ struct RowPass {
         prefetch_row_into_second_cache<T, C>(row(m, z + nonzeros_ahead));
         prefetch_row<T, C>(row(m, z + nonzeros_before_use));
       }
-    Row product = Row::all(static_cast<T>(values[z]));
+    Row product = values.template at<Row>(z);
     for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));
     sum.add_product(product, row(inputs() - 1, z));
   }
@@ -84,21 +133,30 @@ struct RowPass {
       for (int i = 1; i < sums; ++i) sum.add(other[i]);
     }
     for (; z < end; ++z) add(z, sum);
-    scaled(sum);
+    scale(sum);
     return sum;
   }
   /// The same, one after the other.
   HWY_INLINE Row short_sum_of(std::uint64_t z, std::uint64_t end) const {
     Row sum = Row::zero();
     for (; z < end; ++z) add(z, sum);
-    scaled(sum);
+    scale(sum);
     return sum;
   }
-  /// Floats that stand for doubles are multiples of the scale.
-  HWY_INLINE void scaled(Row& sum) const {
-    if constexpr (!std::is_same_v<Value, T>) sum.times(Row::all(scale));
+  HWY_INLINE void scale(Row& sum) const {
+    if constexpr (!std::is_same_v<Value, T>) sum.times(Row::all(unit));
   }
 };
+
+/// Calls f.template with_value<C, Value>(column) with what is stored in place of numbers of T.
+template <class T, int C, class F>
+HWY_INLINE void with_value_type(const NarrowValues& values, const F& f, std::uint64_t column) {
+  if (values.code().is_whole()) return f.template with_value<C, WholeCode>(column);
+  if constexpr (!std::is_same_v<T, float>) {
+    if (values.code().bytes == sizeof(float)) return f.template with_value<C, float>(column);
+  }
+  f.template with_value<C, T>(column);
+}
 
 }  // namespace polyad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -21,7 +21,7 @@ HWY_NOINLINE void add_rows(const TileLoop<T>& l, std::uint64_t column) {
   const std::uint64_t stride = pass.stride();
   T* out = l.out + column;
   const bool short_runs = l.short_runs;
-  std::uint64_t z = l.begin_nonzero;
+  std::uint64_t z = 0;
   for (const std::uint32_t* const lengths_end = lengths + l.rows; lengths < lengths_end; ++lengths, out += stride) {
     if (*lengths == 0) continue;
     const std::uint64_t end = z + *lengths;
@@ -36,25 +36,23 @@ template <class T>
 struct TilePasses {
   const TileLoop<T>& l;
 
+  template <int C, class Value, int Inputs>
+  HWY_INLINE void with(std::uint64_t column) const {
+    if (l.stride == C) return add_rows<T, C, Value, Inputs, true>(l, column);
+    add_rows<T, C, Value, Inputs, false>(l, column);
+  }
   template <int C, class Value>
   HWY_INLINE void with_value(std::uint64_t column) const {
     if constexpr (C >= 16) {
-      const bool whole = l.stride == C;
-      if (l.inputs == 1)
-        return whole ? add_rows<T, C, Value, 1, true>(l, column) : add_rows<T, C, Value, 1, false>(l, column);
-      if (l.inputs == 2)
-        return whole ? add_rows<T, C, Value, 2, true>(l, column) : add_rows<T, C, Value, 2, false>(l, column);
-      if (l.inputs == 3)
-        return whole ? add_rows<T, C, Value, 3, true>(l, column) : add_rows<T, C, Value, 3, false>(l, column);
+      if (l.inputs == 1) return with<C, Value, 1>(column);
+      if (l.inputs == 2) return with<C, Value, 2>(column);
+      if (l.inputs == 3) return with<C, Value, 3>(column);
     }
     add_rows<T, C, Value, 0, false>(l, column);
   }
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    if constexpr (!std::is_same_v<T, float>) {
-      if (l.values == nullptr) return with_value<C, float>(column);
-    }
-    with_value<C, T>(column);
+    with_value_type<T, C>(*l.values, *this, column);
   }
 };
 

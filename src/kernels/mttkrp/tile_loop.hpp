@@ -15,7 +15,6 @@ template <class T>
 struct TileLoop : RowInputs<T> {
   const std::uint32_t* lengths = nullptr;  // [rows] nonzeros of each row of the band
   std::uint64_t rows = 0;
-  std::uint64_t begin_nonzero = 0;
   T* out = nullptr;         // [rows][stride] of the band
   bool short_runs = false;  // about 32 nonzeros or fewer: several sums cost more than one that waits for itself
 };

@@ -80,6 +80,12 @@ Squares squares_of(const TensorBody& x, double scale, const Context& context) {
                 *plain);
             return;
           }
+          if (const NarrowValues* narrow = x.narrow_values()) {
+            std::array<Value, block_nonzeros> room;
+            add_blocks(first, last,
+                       [&](std::uint64_t k, std::size_t count) { return narrow->get(k, count, room.data()); });
+            return;
+          }
           NonzeroBlock<Index, Value> block(shape.order());
           add_blocks(first, last, [&](std::uint64_t k, std::size_t count) {
             x.decode(k, count, block);

@@ -42,20 +42,22 @@ TEST(Copies, HoldTheHandExample) {
   EXPECT_EQ(std::vector<std::uint16_t>(i.begin(), i.begin() + 6), (std::vector<std::uint16_t>{0, 1, 3, 3, 0, 3}));
   const auto& k = std::get<Buffer<std::uint16_t>>(second.indices[2]);
   EXPECT_EQ(std::vector<std::uint16_t>(k.begin(), k.begin() + 6), (std::vector<std::uint16_t>{1, 1, 0, 2, 0, 0}));
-  const auto& values = std::get<Buffer<float>>(second.values);  // whole numbers: floats hold them
-  EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{1, 3, 4, 5, 2, 6}));
+  EXPECT_EQ(second.values.code(), (ValueCode{1, 1}));  // whole numbers
+  std::array<double, 6> values = {};
+  EXPECT_EQ(second.values.get(0, 6, values.data()), values.data());
+  EXPECT_EQ(values, (std::array<double, 6>{1, 3, 4, 5, 2, 6}));
 }
 
-TEST(Copies, ValuesAreFloatsOnlyWhereNothingIsLost) {
+TEST(Copies, ValuesAreNarrowOnlyWhereNothingIsLost) {
   CooTensor x = cases::make({"", {30, 40, 50}, 20000, nullptr, true}, Precision::f64);
   auto& values = std::get<Buffer<double>>(x.values);
   for (std::uint64_t k = 0; k < x.nnz(); ++k) values[k] = static_cast<double>(k % 1000) / 4;
   const SortedCopy narrow = SortedCopy::build(x, {.mode = 2}, {});
-  EXPECT_EQ(narrow.values.index(), ValueBuffer(Buffer<float>()).index());
+  EXPECT_EQ(narrow.values.code(), (ValueCode{2, 100}));  // 249.75 is 24,975 / 100
   values[x.nnz() - 1] = 1.0 / 3;
   const SortedCopy wide = SortedCopy::build(x, {.mode = 2}, {});
-  EXPECT_EQ(wide.values.index(), ValueBuffer(Buffer<double>()).index());
-  EXPECT_EQ(wide.bytes() - narrow.bytes(), 4 * x.nnz());
+  EXPECT_EQ(wide.values.code(), (ValueCode{8, 1}));
+  EXPECT_EQ(wide.bytes() - narrow.bytes(), 6 * x.nnz());
   NonzeroBlock<std::uint32_t, double> a(3);
   NonzeroBlock<std::uint32_t, double> b(3);
   narrow.decode(7000, 500, a);
@@ -75,7 +77,7 @@ TEST(Copies, IndicesAreAsNarrowAsTheOtherModesAllow) {
     const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, {});
     EXPECT_EQ(copy.indices[mode == 2 ? 0 : 2].index(), mode == 1 ? 0U : 1U);  // 16 and 24 bits
     const auto rows = static_cast<double>(copy.begin.groups());
-    EXPECT_EQ(static_cast<double>(copy.bytes()), SortedCopy::predicted_bytes(x, mode, rows, true));
+    EXPECT_EQ(static_cast<double>(copy.bytes()), SortedCopy::predicted_bytes(x, mode, rows, copy.values.code()));
   }
 }
 
@@ -124,7 +126,13 @@ TEST(Copies, AreTheStableSortByTheirMode) {
   std::uint64_t seed = 0;
   for (const Case& c : copy_cases) {
     std::vector<oracle::Nonzero> all = oracle::random_nonzeros(c.shape, ++seed);
-    for (std::size_t k = 0; k < all.size(); ++k) all[k].value = static_cast<double>(k) / 3;  // no floats
+    // In turn values that only doubles hold, and codes of one to four bytes.
+    constexpr double divisors[] = {3, 1, 1, 100, 1};
+    constexpr std::size_t ranges[] = {1U << 30U, 101, 30001, 800001, 1000};
+    constexpr std::uint32_t bytes[] = {8, 1, 2, 3, 4};
+    const std::size_t kind = seed % 5;
+    for (std::size_t k = 0; k < all.size(); ++k)
+      all[k].value = (static_cast<double>(k % ranges[kind]) - 50 + (kind == 4 ? 0x1p-10 : 0)) / divisors[kind];
     const CooTensor x = oracle::tensor(c.shape.dims, all, Precision::f64);
     for (int mode = 0; mode < x.order(); ++mode) {
       if (!every_mode && mode != 0) continue;  // the cases are about the first
@@ -133,6 +141,9 @@ TEST(Copies, AreTheStableSortByTheirMode) {
         Context context;
         context.threads = threads;
         const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, context);
+        if (all.size() > 40000) {
+          EXPECT_EQ(copy.values.code().bytes, bytes[kind]) << c.name;
+        }
         const bool wide = x.index_width() == IndexWidth::u64;
         EXPECT_TRUE((wide ? nonzeros_of<std::uint64_t>(copy) : nonzeros_of<std::uint32_t>(copy)) == expected)
             << c.name << ", mode " << mode + 1 << ", " << threads << " threads";

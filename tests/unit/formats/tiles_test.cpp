@@ -151,8 +151,7 @@ TEST(Tiles, GiveTheCoordinatesBack) {
           const Tensor t = build(x, "tiles", {.mode = mode, .tile_bytes = small_tiles}, context);
           const Tiles& tiles = *get_if<Tiles>(t.body(0));
           cut |= !tiles.plain;
-          const std::size_t value = tiles.plain ? tiles.plain->values.index() : tiles.values.index();
-          EXPECT_EQ(value == ValueBuffer(Buffer<float>()).index(), precision == Precision::f32 || kind < 2);
+          EXPECT_EQ(tiles.stored_values()->code().bytes, kind < 2 ? 2U : bytes_of(precision));
           CooTensor back = t.to_coo(context);
           sort_nonzeros(back, order);
           EXPECT_TRUE(same_nonzeros(there, back));
@@ -174,8 +173,9 @@ TEST(Tiles, CountsAreAsNarrowAsTheyFit) {
 
 /// MTTKRPs of whole numbers, exact in any order, by this kernel and by the one for coordinates.
 template <class T>
-void expect_same_as_coo(const Shape& shape, std::uint64_t rank) {
-  const CooTensor x = whole_numbers(shape, sizeof(T) == 4 ? Precision::f32 : Precision::f64);
+void expect_same_as_coo(const Shape& shape, std::uint64_t rank, double divisor = 1) {
+  CooTensor x = whole_numbers(shape, sizeof(T) == 4 ? Precision::f32 : Precision::f64);
+  if (divisor != 1) set_values(x, [&](std::uint64_t k) { return (static_cast<double>(k % 5) - 2) / divisor; });
   std::vector<FactorMatrix<T>> factors;
   for (std::size_t m = 0; m < x.dims.size(); ++m) {
     factors.emplace_back(Context{}, x.dims[m], rank);
@@ -205,13 +205,17 @@ TEST(Tiles, GiveTheMttkrp) {
     expect_same_as_coo<float>(shape, 16);
     expect_same_as_coo<double>(shape, 20);
   }
+  for (const double divisor : {2.0, 0x1p20}) {  // codes of a byte, and floats
+    expect_same_as_coo<float>(shapes()[6], 16, divisor);
+    expect_same_as_coo<double>(shapes()[6], 16, divisor);
+  }
   expect_same_as_coo<float>(shapes()[0], 3);
   expect_same_as_coo<float>(shapes()[0], 64);
   expect_same_as_coo<double>(shapes()[3], 33);
 }
 
 TEST(Tiles, DecimalsAreMultipliedBack) {
-  // Floats stand for hundredths; the sums are those of the values, to rounding.
+  // Whole numbers stand for hundredths; the sums are those of the values, to rounding.
   CooTensor x = whole_numbers(shapes()[0], Precision::f64);
   set_values(x, [](std::uint64_t k) { return static_cast<double>(k % 977) / 100; });
   std::vector<FactorMatrix<double>> factors;
@@ -240,26 +244,6 @@ TEST(Tiles, DecimalsAreMultipliedBack) {
         ASSERT_TRUE(std::equal(found.data(), found.data() + found.rows() * found.stride(), first.data())) << format;
     }
   }
-}
-
-TEST(FloatDivisor, IsThePowerOfTenThatValuesAreMultiplesOf) {
-  CooTensor x = whole_numbers(shapes()[0], Precision::f64);
-  const auto divisor = [&](double last) {
-    std::get<Buffer<double>>(x.values)[x.nnz() - 1] = last;
-    return float_divisor(x, {});
-  };
-  EXPECT_EQ(divisor(0.25), 1.0);
-  EXPECT_EQ(divisor(0x1p-140), std::nullopt);  // kernels may take it for 0
-  EXPECT_EQ(divisor(-0.0), 1.0);
-  EXPECT_EQ(divisor(1e30F), 1.0);  // a float
-  EXPECT_EQ(divisor(0.1), 10.0);
-  EXPECT_EQ(divisor(-123.4567), 1e4);
-  EXPECT_EQ(divisor(0.000001), 1e6);
-  EXPECT_EQ(divisor(0.0000001), std::nullopt);
-  EXPECT_EQ(divisor(1.0 / 3), std::nullopt);
-  EXPECT_EQ(divisor(167772.16), 100.0);         // 2^24 hundredths
-  EXPECT_EQ(divisor(167772.17), std::nullopt);  // one more
-  EXPECT_EQ(float_divisor(whole_numbers(shapes()[0], Precision::f32), {}), 1.0);
 }
 
 }  // namespace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/// \file Values in as few bytes each as lose nothing: most tensors hold counts, ratings or prices.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "polyad/buffer.hpp"
+#include "polyad/context.hpp"
+#include "polyad/coo_tensor.hpp"
+
+namespace polyad {
+
+/// How a value is stored: value = code / divisor, to the last bit. A decimal of few digits is the quotient of two
+/// numbers that both types hold exactly, and division rounds as reading it did.
+struct ValueCode {
+  /// 1, 2, 3: whole numbers in two's complement; 4: floats; 8: doubles, the values themselves.
+  std::uint32_t bytes = sizeof(double);
+  double divisor = 1;  ///< a power of ten up to a million
+
+  /// The narrowest that loses nothing of the values of a tensor. One pass; values that it does not fit end it early.
+  [[nodiscard]] static ValueCode of(const CooTensor& x, const Context& context);
+
+  [[nodiscard]] bool is_whole() const noexcept { return bytes < sizeof(float); }
+  bool operator==(const ValueCode&) const = default;
+};
+
+/// The whole number next to x, |x| < 2^51: added, this leaves no room for fractions, so there is no call.
+[[nodiscard]] inline double nearest_whole(double x) {
+  constexpr double ones = 0x1.8p52;
+  return (x + ones) - ones;
+}
+
+/// The float that stands for a value.
+[[nodiscard]] inline float float_code(double value, double divisor) {
+  return static_cast<float>(divisor == 1 ? value : nearest_whole(value * divisor));
+}
+
+/// Codes in registers: the low bytes of 32 bits, or the bits of a double. \tparam Code uint64_t if code.bytes is 8,
+/// else uint32_t \param value_at the value with a number below count
+template <class Code, class ValueAt>
+void encode_values(const ValueCode& code, std::size_t count, const ValueAt& value_at, Code* to) {
+  const double divisor = code.divisor;
+  if constexpr (sizeof(Code) == sizeof(double)) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = std::bit_cast<Code>(static_cast<double>(value_at(i)));
+  } else if (code.is_whole()) {
+    for (std::size_t i = 0; i < count; ++i)
+      to[i] = static_cast<Code>(static_cast<std::int32_t>(nearest_whole(static_cast<double>(value_at(i)) * divisor)));
+  } else {
+    for (std::size_t i = 0; i < count; ++i)
+      to[i] = std::bit_cast<Code>(float_code(static_cast<double>(value_at(i)), divisor));
+  }
+}
+
+/// An array of values of one code.
+class NarrowValues {
+ public:
+  /// Bytes before the first code and behind the last one, which loops may read: a code of three bytes comes with the
+  /// one before it.
+  static constexpr std::size_t padding = 64;
+
+  NarrowValues() = default;
+  /// Room for `count` codes, all of which are to be written.
+  NarrowValues(const Context& context, const ValueCode& code, std::uint64_t count, std::string_view purpose);
+
+  [[nodiscard]] const ValueCode& code() const noexcept { return code_; }
+  /// The first code.
+  [[nodiscard]] std::byte* data() noexcept { return bytes_.data() + padding; }
+  [[nodiscard]] const std::byte* data() const noexcept { return bytes_.data() + padding; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.bytes(); }
+  /// Of an array of so many.
+  [[nodiscard]] static double predicted_bytes(const ValueCode& code, double count) {
+    return count * code.bytes + 2.0 * static_cast<double>(padding);
+  }
+
+  /// Codes as they come from encode_values, to the places from `first` on.
+  template <class Code>
+  void put(std::uint64_t first, std::size_t count, const Code* codes) {
+    std::byte* to = data() + first * code_.bytes;
+    for (std::size_t i = 0; i < count; ++i, to += code_.bytes) std::memcpy(to, codes + i, code_.bytes);
+  }
+
+  /// Whether they are plain numbers of a type, one after the other.
+  template <class Value>
+  [[nodiscard]] bool are() const noexcept {
+    return code_.bytes == sizeof(Value) && !code_.is_whole() && code_.divisor == 1;
+  }
+  /// The values from `first` on, to the last bit: where they lie, or in the room. \param room [count]
+  template <class Value>
+  [[nodiscard]] const Value* get(std::uint64_t first, std::size_t count, Value* room) const {
+    if (are<Value>()) return reinterpret_cast<const Value*>(data()) + first;
+    for (std::size_t i = 0; i < count; ++i) room[i] = static_cast<Value>(number(first + i) / code_.divisor);
+    return room;
+  }
+
+ private:
+  /// A code as a number.
+  [[nodiscard]] double number(std::uint64_t at) const {
+    const std::byte* from = data() + at * code_.bytes;
+    if (code_.bytes == sizeof(double)) return read<double>(from);
+    if (code_.bytes == sizeof(float)) return static_cast<double>(read<float>(from));
+    std::uint32_t low = 0;
+    for (std::uint32_t b = 0; b < code_.bytes; ++b) low |= std::to_integer<std::uint32_t>(from[b]) << (8 * b);
+    const unsigned unused = 32 - 8 * code_.bytes;
+    return static_cast<double>(static_cast<std::int32_t>(low << unused) >> unused);
+  }
+  template <class Number>
+  [[nodiscard]] static Number read(const std::byte* from) {
+    Number n;
+    std::memcpy(&n, from, sizeof n);
+    return n;
+  }
+
+  static_assert(std::endian::native == std::endian::little, "codes are the low bytes of a number");
+  ValueCode code_;
+  Buffer<std::byte> bytes_;  // [padding + count * code_.bytes + padding]
+};
+
+}  // namespace polyad
