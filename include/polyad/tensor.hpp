@@ -18,6 +18,8 @@
 
 namespace polyad {
 
+struct ValueCode;
+
 /// What a format may be told when it is built. A format reads what concerns it; 0 means the paper's guidance.
 struct FormatOptions {
   /// Mode (0-based) that a mode-specific format is built for: the output of MTTKRP, the contracted mode of TTV. Unset:
@@ -40,6 +42,8 @@ struct FormatOptions {
   /// sweep: the leaf modes (0-based), which follow each other in the cycle of all modes. Empty: those whose sweep
   /// should cost least. What the planner found (options_for) saves looking for them again.
   std::vector<int> leaf_modes = {};
+  /// copies, tiles: how values are stored (core/narrow_values.hpp), if that is known. Null: it is found out.
+  std::shared_ptr<const ValueCode> value_code = nullptr;
 };
 
 /// What a paper's formula says a format takes.

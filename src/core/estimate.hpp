@@ -51,10 +51,10 @@ struct EstimateRequest {
   [[nodiscard]] double of_lines(double bytes) const {
     return bytes <= second_cache(sample.context()) ? std::pow(lines(), -0.2) : 1;
   }
-  /// What rows that are not requested ahead cost of what was measured with rows and nothing else, out of so many bytes:
-  /// beyond the second level, nonzeros stream through the cache that they come from. Medians of copies and tiles over
-  /// the sum without this, rand, nell2 and vast: 1.27 to 1.88, in the middle 1.4 (Zen 3).
-  [[nodiscard]] double among_streams(double bytes) const { return bytes <= second_cache(sample.context()) ? 1 : 1.4; }
+  /// What rows that are not requested ahead cost of RowCost::pair, out of so many bytes.
+  [[nodiscard]] double among_streams(double bytes) const {
+    return bytes <= second_cache(sample.context()) ? 1 : cost.among_streams;
+  }
 
   /// Reading a row of a mode's factor among other work (RowCost::reading_among).
   [[nodiscard]] double reading(int mode) const { return cost.reading_among(sample.dim(mode) * row_bytes(), lines()); }
@@ -172,7 +172,8 @@ struct NonzeroLoops {
     };
     const auto reading = [&](double bytes, double reuse) { return q.cost.reading_among(bytes, q.lines(), reuse); };
     double row =
-        loops.overhead + (loops.adds ? with_first_uses(q, n, between(n), loops.reuse, adding) : 0.3 * q.lines());
+        q.cost.instructions(loops.overhead) +
+        (loops.adds ? with_first_uses(q, n, between(n), loops.reuse, adding) : q.cost.instructions(0.3 * q.lines()));
     for (int m = 0; m < q.sample.order(); ++m)
       if (m != n) row += with_first_uses(q, m, between(m), loops.reuse, reading);
     sum += row * q.sample.nnz() + (loops.adds ? shared_output_ns(q, n) : stored_output_ns(q, n));
@@ -183,14 +184,14 @@ struct NonzeroLoops {
 /// A loop over nonzeros sorted by mode n in the plainest form (formats/copies), with so many rows of the output: per
 /// row a branch that is not foreseen. The 0.2 ns of a nonzero were 0.5: 24 ms for a mode of nell2 that takes 18.
 [[nodiscard]] inline double sorted_copy_ns(const EstimateRequest& q, int n, double rows) {
-  double row = 0.2;
+  double row = q.cost.instructions(0.2);
   double read = 0;
   for (int m = 0; m < q.sample.order(); ++m) {
     if (m == n) continue;
     row += q.multiplying(m, q.bytes_between_uses(m, n));
     read += q.sample.dim(m) * q.row_bytes();
   }
-  return q.sample.nnz() * row * q.of_lines(read) + 4 * rows + stored_output_ns(q, n);
+  return q.sample.nnz() * row * q.of_lines(read) + q.cost.instructions(4 * rows) + stored_output_ns(q, n);
 }
 
 /// How often a row is used again soon where nonzeros follow a line through the tensor (ALTO, Morton order).

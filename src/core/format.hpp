@@ -205,6 +205,8 @@ struct FormatClass {
                                const Context& context);
   /// What the planner compares; null: nothing but the generic kernel works on it.
   SweepEstimate (*estimate)(const EstimateRequest& request) = nullptr;
+  /// Whether it has a use for FormatOptions::value_code.
+  bool narrows_values = false;
 };
 
 /// Wraps a built struct; for the `build` of a FormatClass.

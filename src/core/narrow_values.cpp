@@ -2,6 +2,7 @@
 #include "core/narrow_values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -29,33 +30,53 @@ bool holds_for_all(std::uint64_t nnz, const Context& context, const Holds& holds
   return all;
 }
 
+/// Of a number, to compare with ==: a negative zero is another value than zero.
 template <class Value>
-bool same_bits(Value a, Value b) {  // a negative zero is another value
-  using Bits = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
-  return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
+auto bits_of(Value v) {
+  return std::bit_cast<std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>>(v);
+}
+
+/// What whole numbers that stand for values have in bits.
+struct WholeBits {
+  std::uint64_t different = 0;               // not 0 if one of them divided is not the value
+  std::array<std::uint64_t, 3> beyond = {};  // not 0 if one of them needs more than 1, 2, 3 bytes
+
+  void add(const WholeBits& other) {
+    different |= other.different;
+    for (std::size_t b = 0; b < beyond.size(); ++b) beyond[b] |= other.beyond[b];
+  }
+};
+
+/// Without branches, and with nothing but what every processor's vectors can.
+template <class Value>
+WholeBits whole_bits(const Value* values, std::size_t count, double divisor) {
+  const std::uint64_t zero = bits_of(whole_to_bits(0));
+  decltype(bits_of(Value{})) different = 0;
+  std::uint64_t beyond[3] = {};
+  for (std::size_t k = 0; k < count; ++k) {
+    const double shifted = whole_to_bits(static_cast<double>(values[k]) * divisor);
+    different |= bits_of(static_cast<Value>(whole_from_bits(shifted) / divisor)) ^ bits_of(values[k]);
+    const std::uint64_t code = bits_of(shifted) - zero;
+    beyond[0] |= (code + (1U << 7U)) >> 8U;
+    beyond[1] |= (code + (1U << 15U)) >> 16U;
+    beyond[2] |= (code + (1U << 23U)) >> 24U;
+  }
+  return {different, {beyond[0], beyond[1], beyond[2]}};
 }
 
 /// The bytes of the whole numbers that have to be divided by `divisor` to be the values, if there are such.
 template <class Value>
 std::optional<std::uint32_t> whole_bytes(const Buffer<Value>& values, double divisor, const Context& context) {
-  constexpr double most = (1U << 23U) - 1;
-  std::vector<double> largest(static_cast<std::size_t>(context.thread_count()), 0.0);  // absolute code, of each thread
+  std::vector<WholeBits> of_threads(static_cast<std::size_t>(context.thread_count()));
   const bool whole = holds_for_all(values.size(), context, [&](std::uint64_t begin, std::uint64_t end, int rank) {
-    bool here = true;
-    double top = 0;
-    for (std::uint64_t k = begin; k < end; ++k) {
-      const double code = nearest_whole(static_cast<double>(values[k]) * divisor);
-      here &= same_bits(static_cast<Value>(code / divisor), values[k]) && std::abs(code) <= most;
-      top = std::max(top, std::abs(code));
-    }
-    largest[static_cast<std::size_t>(rank)] = std::max(largest[static_cast<std::size_t>(rank)], top);
-    return here;
+    WholeBits& bits = of_threads[static_cast<std::size_t>(rank)];
+    bits.add(whole_bits(values.data() + begin, end - begin, divisor));
+    return bits.different == 0 && bits.beyond[2] == 0;
   });
   if (!whole) return std::nullopt;
-  const double top = *std::ranges::max_element(largest);
-  return top <= std::numeric_limits<std::int8_t>::max()    ? 1U
-         : top <= std::numeric_limits<std::int16_t>::max() ? 2U
-                                                           : 3U;
+  WholeBits all = {};
+  for (const WholeBits& bits : of_threads) all.add(bits);
+  return all.beyond[0] == 0 ? 1U : all.beyond[1] == 0 ? 2U : 3U;
 }
 
 /// Whether floats divided by `divisor` are the values.
@@ -68,7 +89,7 @@ bool floats_give(const Buffer<double>& values, double divisor, const Context& co
       const double v = values[k];
       const auto code = static_cast<double>(float_code(v, divisor));
       // Kernels may take subnormal numbers for zeros.
-      here &= same_bits(code / divisor, v) &&
+      here &= bits_of(code / divisor) == bits_of(v) &&
               (divisor == 1 ? v == 0 || std::abs(v) >= least : std::abs(v * divisor) <= most);
     }
     return here;

@@ -29,15 +29,14 @@ struct ValueCode {
   bool operator==(const ValueCode&) const = default;
 };
 
-/// The whole number next to x, |x| < 2^51: added, this leaves no room for fractions, so there is no call.
-[[nodiscard]] inline double nearest_whole(double x) {
-  constexpr double ones = 0x1.8p52;
-  return (x + ones) - ones;
-}
+/// A number that has no room for fractions is added to x, |x| < 2^51: what is left is the whole number next to it, in
+/// two's complement in the low bits. No call, no branch.
+[[nodiscard]] inline double whole_to_bits(double x) { return x + 0x1.8p52; }
+[[nodiscard]] inline double whole_from_bits(double shifted) { return shifted - 0x1.8p52; }
 
 /// The float that stands for a value.
 [[nodiscard]] inline float float_code(double value, double divisor) {
-  return static_cast<float>(divisor == 1 ? value : nearest_whole(value * divisor));
+  return static_cast<float>(divisor == 1 ? value : whole_from_bits(whole_to_bits(value * divisor)));
 }
 
 /// Codes in registers: the low bytes of 32 bits, or the bits of a double. \tparam Code uint64_t if code.bytes is 8,
@@ -49,7 +48,8 @@ void encode_values(const ValueCode& code, std::size_t count, const ValueAt& valu
     for (std::size_t i = 0; i < count; ++i) to[i] = std::bit_cast<Code>(static_cast<double>(value_at(i)));
   } else if (code.is_whole()) {
     for (std::size_t i = 0; i < count; ++i)
-      to[i] = static_cast<Code>(static_cast<std::int32_t>(nearest_whole(static_cast<double>(value_at(i)) * divisor)));
+      to[i] =
+          static_cast<Code>(std::bit_cast<std::uint64_t>(whole_to_bits(static_cast<double>(value_at(i)) * divisor)));
   } else {
     for (std::size_t i = 0; i < count; ++i)
       to[i] = std::bit_cast<Code>(float_code(static_cast<double>(value_at(i)), divisor));

@@ -13,6 +13,12 @@ namespace {
 constexpr std::string_view machine_file = "machine.json";
 
 /// Numbers that somebody else may have written: believed only where they can be.
+bool take_number(const nlohmann::json& from, std::string_view key, double least, double most, double& to) {
+  const auto found = from.find(key);
+  if (found == from.end() || !found->is_number()) return false;
+  to = found->get<double>();
+  return to >= least && to <= most;
+}
 bool take_costs(const nlohmann::json& from, std::string_view key, std::array<double, RowCost::sizes>& to) {
   const auto found = from.find(key);
   if (found == from.end() || !found->is_array() || found->size() != to.size()) return false;
@@ -32,13 +38,10 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
   const nlohmann::json all = read_cache(context, machine_file);
   RowCost known;
   if (const auto found = all.find(machine); found != all.end() && found->is_object()) {
-    const auto stream_found = found->find("stream");
     if (take_costs(*found, "read", known.read) && take_costs(*found, "add", known.add) &&
-        take_costs(*found, "pair", known.pair) && stream_found != found->end() && stream_found->is_number() &&
-        stream_found->get<double>() > 0.01) {
-      known.stream = stream_found->get<double>();
+        take_costs(*found, "pair", known.pair) && take_number(*found, "among_streams", 1, 3, known.among_streams) &&
+        take_number(*found, "stream", 0.01, 1e4, known.stream))
       return known;
-    }
   }
   if (!may_measure) return {};
   try {
@@ -48,7 +51,11 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
     return {};
   }
   remember(context, machine_file, machine,
-           {{"read", known.read}, {"pair", known.pair}, {"add", known.add}, {"stream", known.stream}});
+           {{"read", known.read},
+            {"pair", known.pair},
+            {"add", known.add},
+            {"among_streams", known.among_streams},
+            {"stream", known.stream}});
   return known;
 }
 

@@ -23,6 +23,9 @@ struct RowCost {
   /// The same for one of two rows that are multiplied, neither of them requested: tables of the two together. As
   /// reading_among, until it was measured there.
   std::array<double, sizes> pair = {0.53, 0.83, 0.9, 1.05, 1.6, 2.05, 3.05, 9.2};
+  /// What `pair` becomes beyond the second level where nonzeros stream through the cache that the rows come from.
+  /// Medians of copies and tiles over estimates without it: 1.27 to 1.88 on a Zen 3, 0.95 to 1.1 on a Zen 5.
+  double among_streams = 1.4;
   /// Bytes a nanosecond that one thread streams.
   double stream = 15;
 
@@ -47,6 +50,9 @@ struct RowCost {
   [[nodiscard]] double multiplying(double bytes, double lines, double reuse = 1) const {
     return lines * (pair[0] + (at(pair, bytes) - pair[0]) / reuse);
   }
+  /// Nanoseconds of instructions on a processor where a requested row of the first cache takes 0.7, as on those where
+  /// the constants of estimates were measured. A Zen 5 takes 0.5: sweep was estimated at 1.4 to 1.6 of its time there.
+  [[nodiscard]] double instructions(double ns) const { return ns * std::clamp(read[0] / 0.7, 0.5, 1.5); }
   /// So many bytes one after the other.
   [[nodiscard]] double streaming(double bytes) const { return bytes / stream; }
 

@@ -91,8 +91,10 @@ Tensor build(const CooTensor& x, std::string_view format, const FormatOptions& o
     throw usage_error(fmt::format("format {}: a tensor of order {}; formats need at least 2 modes", format, x.order()));
   std::vector<std::unique_ptr<TensorBody>> bodies;
   if (chosen.entry.mode_specific && !options.mode) {
+    FormatOptions one = options;
+    if (chosen.narrows_values && !one.value_code)
+      one.value_code = std::make_shared<ValueCode>(ValueCode::of(x, context));
     for (int mode = 0; mode < x.order(); ++mode) {
-      FormatOptions one = options;
       one.mode = mode;
       bodies.push_back(chosen.build(x, one, context));
     }

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
 
 #include "backends/cpu/threads.hpp"
@@ -40,8 +41,10 @@ float read_rows(const float* table, const std::uint32_t* rows, std::size_t count
   return sums[0];
 }
 
-/// Products of two rows, of two tables side by side, as copies sum them (RowPass): no requests ahead, several sums.
-float multiply_rows(const float* table, std::uint64_t rows_each, const std::uint32_t* rows, std::size_t count) {
+/// Products of two rows, of two tables side by side, and a value, as copies sum them (RowPass): no requests ahead,
+/// several sums. \param values [count]
+float multiply_rows(const float* table, std::uint64_t rows_each, const std::uint32_t* rows, const float* values,
+                    std::size_t count) {
   using Row = Cols<float, columns>;
   constexpr std::size_t sums = Row::vectors == 1 ? 4 : Row::vectors == 2 ? 2 : 1;
   const float* second = table + rows_each * columns;
@@ -49,7 +52,7 @@ float multiply_rows(const float* table, std::uint64_t rows_each, const std::uint
   for (Row& s : sum) s = Row::zero();
   for (std::size_t i = 0; i + sums <= count; i += sums)
     for (std::size_t k = 0; k < sums; ++k) {
-      Row product = Row::all(1.5F);
+      Row product = Row::all(values[i + k]);
       product.times(table + rows[i + k] * columns);
       sum[k].add_product(product, second + rows[i + k + 1] * columns);
     }
@@ -115,6 +118,8 @@ RowCost RowCost::measured(const Context& context) {
     return best;
   };
   RowCost cost;
+  constexpr double streams_table = 6e6;
+  static_assert(std::ranges::count(table, streams_table) == 1);
   for (std::size_t size = 0; size < table.size(); ++size) {
     const auto rows = static_cast<std::uint64_t>(table[size]) / 64;
     const std::uint64_t part = std::max<std::uint64_t>(1, rows / team);  // what one thread adds to
@@ -140,9 +145,21 @@ RowCost RowCost::measured(const Context& context) {
       sink[t] = HWY_DYNAMIC_DISPATCH(read_rows)(all.data(), at, rows_each);
     });
     draw(0, std::max<std::uint64_t>(1, rows / 2));
-    cost.pair[size] = 0.5 * on_team([&](std::size_t t, const std::uint32_t* at) {
-                        sink[t] = HWY_DYNAMIC_DISPATCH(multiply_rows)(all.data(), rows / 2, at, rows_each);
-                      });
+    const auto multiply = [&](const auto& values_of_turn) {
+      std::atomic<std::size_t> turns{0};
+      return 0.5 * on_team([&](std::size_t t, const std::uint32_t* at) {
+               sink[t] =
+                   HWY_DYNAMIC_DISPATCH(multiply_rows)(all.data(), rows / 2, at, values_of_turn(turns++), rows_each);
+             });
+    };
+    // The values of each round lie where those of the one before did, or elsewhere, behind the tables.
+    const float* near = all.data() + all.size() - rows_each;
+    cost.pair[size] = multiply([&](std::size_t) { return near; });
+    if (table[size] == streams_table) {
+      const std::size_t places_of_values = all.size() / rows_each / 2;
+      const double far = multiply([&](std::size_t turn) { return near - turn % places_of_values * rows_each; });
+      cost.among_streams = std::clamp(far / cost.pair[size], 1.0, 2.0);
+    }
     draw(part, part);
     cost.add[size] = on_team([&](std::size_t, const std::uint32_t* at) {
       HWY_DYNAMIC_DISPATCH(add_rows)(all.data(), at, rows_each);

@@ -140,7 +140,8 @@ std::uint64_t SortedCopy::bytes() const {
   return sum;
 }
 
-SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x, const Context& context) {
+SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x, const ValueCode& code,
+                                 const Context& context) {
   SortedCopy s;
   s.tensor_shape = shape_of(x);
   s.mode = mode;
@@ -148,7 +149,7 @@ SortedCopy SortedCopy::with_room(const SortedNonzeros& nonzeros, int mode, const
   const std::uint64_t width = index_bytes(x.dims, mode);
   for (const int m : nonzeros.mode_order())
     if (m != mode) s.indices[static_cast<std::size_t>(m)] = buffer_of(width, x.nnz(), context);
-  s.values = NarrowValues(context, ValueCode::of(x, context), x.nnz(), purpose);
+  s.values = NarrowValues(context, code, x.nnz(), purpose);
   return s;
 }
 
@@ -177,8 +178,9 @@ void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
   });
 }
 
-SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context) {
-  SortedCopy s = with_room(sorted, sorted.mode_order()[0], x, context);
+SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, const ValueCode& code,
+                            const Context& context) {
+  SortedCopy s = with_room(sorted, sorted.mode_order()[0], x, code, context);
   const std::uint64_t chunks = s.chunks();
   std::vector<RowsOfPart> found(chunks);
   s.fill(sorted, [&]<class Index, class Code>(const auto& nonzeros, const NarrowArrays<Index>& to, Code) {
@@ -203,11 +205,12 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
   return s;
 }
 
-SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const CooTensor& x, const Context& context) {
+SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const CooTensor& x, const ValueCode& code,
+                              const Context& context) {
   const auto level =
       static_cast<std::size_t>(std::ranges::find(nonzeros.mode_order(), mode) - nonzeros.mode_order().begin());
   {
-    SortedCopy s = with_room(nonzeros, mode, x, context);
+    SortedCopy s = with_room(nonzeros, mode, x, code, context);
     std::vector<RowsOfPart> found;
     context.report({"sorting", 0, x.nnz(), "nonzeros"});
     s.fill(nonzeros, [&]<class Index, class Code>(const auto& source, const NarrowArrays<Index>& to, Code) {
@@ -223,7 +226,7 @@ SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const Co
     }
   }
   radix::Scratch scratch;
-  return from(SortedNonzeros(nonzeros, mode, context, scratch), x, context);
+  return from(SortedNonzeros(nonzeros, mode, context, scratch), x, code, context);
 }
 
 SortedCopy SortedCopy::build(const CooTensor& x, const FormatOptions& options, const Context& context) {
@@ -235,7 +238,8 @@ SortedCopy SortedCopy::build(const CooTensor& x, const FormatOptions& options, c
   radix::Scratch unused;
   const SortedNonzeros as_they_are(x, order, 0, context, unused);
   const bool in_order = x.sorted_by.empty() ? radix::is_sorted_by(x, {&mode, 1}, context) : x.sorted_by[0] == mode;
-  return in_order ? from(as_they_are, x, context) : sorted(as_they_are, mode, x, context);
+  const ValueCode code = value_code(x, options, context);
+  return in_order ? from(as_they_are, x, code, context) : sorted(as_they_are, mode, x, code, context);
 }
 
 extern const FormatClass copies_format;
@@ -273,6 +277,7 @@ const FormatClass copies_format = {
       e.deterministic = true;
       e.why = "one narrow copy per mode, sorted by it: sums stay in registers";
       return e;
-    }};
+    },
+    true};
 
 }  // namespace polyad

@@ -18,6 +18,11 @@
 
 namespace polyad {
 
+/// How the values of a tensor are stored.
+[[nodiscard]] inline ValueCode value_code(const CooTensor& x, const FormatOptions& options, const Context& context) {
+  return options.value_code ? *options.value_code : ValueCode::of(x, context);
+}
+
 /// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.
 struct SortedCopy {
   /// Nonzeros of a chunk, but for the last: what a thread takes at a time.
@@ -37,10 +42,11 @@ struct SortedCopy {
 
   [[nodiscard]] static SortedCopy build(const CooTensor& x, const FormatOptions& options, const Context& context);
   /// From the nonzeros of x sorted with the output mode as their first level.
-  [[nodiscard]] static SortedCopy from(const SortedNonzeros& sorted, const CooTensor& x, const Context& context);
+  [[nodiscard]] static SortedCopy from(const SortedNonzeros& sorted, const CooTensor& x, const ValueCode& code,
+                                       const Context& context);
   /// From the nonzeros of x in any order, which those of an output row keep.
   [[nodiscard]] static SortedCopy sorted(const SortedNonzeros& nonzeros, int mode, const CooTensor& x,
-                                         const Context& context);
+                                         const ValueCode& code, const Context& context);
 
   /// Bytes of an index: of the narrowest type that holds those of all modes but one.
   [[nodiscard]] static std::uint64_t index_bytes(const std::vector<std::uint64_t>& dims, int mode);
@@ -87,7 +93,7 @@ struct SortedCopy {
  private:
   /// Arrays of the right types, to be filled.
   [[nodiscard]] static SortedCopy with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x,
-                                            const Context& context);
+                                            const ValueCode& code, const Context& context);
   /// Calls fill_arrays(source, NarrowArrays, Code) with typed nonzeros, the arrays that they go to, and a code of their
   /// values.
   template <class Fill>

@@ -112,8 +112,9 @@ Merged Merged::build(const CooTensor& x, const FormatOptions& options, const Con
   m.groups = ModeGroups::choose(x, options.rank);
   const CooTensor merged = merge_modes(x, m.groups, context);
   m.occupied.resize(m.groups.modes.size());
+  FormatOptions of_group = options;
+  of_group.value_code = std::make_shared<ValueCode>(value_code(x, options, context));
   for (int g = 0; g < m.groups.count(); ++g) {
-    FormatOptions of_group = options;
     of_group.mode = g;
     m.copies.push_back(Tiles::build(merged, of_group, context));
     if (m.groups.is_merged(g)) m.occupied[static_cast<std::size_t>(g)] = occupied_indices(merged, g, context);

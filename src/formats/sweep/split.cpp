@@ -74,8 +74,10 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   }
   const double others = static_cast<double>(split.fibres.size()) - 1;
   // Per fibre: its rows but one, which is added to, and what a loop of its own costs.
-  const double per_fibre = rows_of_fibre + lines + 1.5;
-  const double gather = nnz * (cost.reading_among(rows_between_leaves * row_bytes, lines) + 0.3) + fibres * per_fibre;
+  const double per_fibre = rows_of_fibre + cost.instructions(lines + 1.5);
+  const double per_nonzero = cost.instructions(0.3);
+  const double gather =
+      nnz * (cost.reading_among(rows_between_leaves * row_bytes, lines) + per_nonzero) + fibres * per_fibre;
   const double from_products = fibres * (per_fibre + cost.streaming(row_bytes));
   // Modes of the fibres beside the root: the next one from the root's gather, the others from products or by gathers of
   // their own.
@@ -85,8 +87,9 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   if (with_next) {
     const double next = q.sample.dim((split.fibres[0] + 1) % x.order());
     // Products of a chunk are stored and read again, a line of each in about a nanosecond.
-    other_modes += fibres * (per_fibre + lines + cost.adding_among(q.threads * next * row_bytes, lines) +
-                             cut_share(q.sample, split) * cost.streaming(2 * row_bytes));
+    other_modes +=
+        fibres * (per_fibre + cost.instructions(lines) + cost.adding_among(q.threads * next * row_bytes, lines) +
+                  cut_share(q.sample, split) * cost.streaming(2 * row_bytes));
   }
   const double tables = split.leaves.size() > 1 ? 4 * static_cast<double>(split.leaves.size()) * table * lines : 0;
   // The root's rows are stored; those of other modes and of leaves are private to threads, then summed.
@@ -95,10 +98,10 @@ double sweep_ns(const EstimateRequest& q, const ModeSplit& split) {
   // Every thread scatters to a table of its own.
   FormatOptions options;
   options.rank = q.rank;
-  const double leaves = split.leaf_copy
-                            ? tiles_ns(q, Tiling::choose(q.sample, split.leaves[0], options))
-                            : nnz * (0.3 + scattering * cost.adding_among(q.threads * table * row_bytes, lines)) +
-                                  fibres * (rows_of_fibre + 1.5) + cost.streaming(4 * table * row_bytes);
+  const double leaves =
+      split.leaf_copy ? tiles_ns(q, Tiling::choose(q.sample, split.leaves[0], options))
+                      : nnz * (per_nonzero + scattering * cost.adding_among(q.threads * table * row_bytes, lines)) +
+                            fibres * (rows_of_fibre + cost.instructions(1.5)) + cost.streaming(4 * table * row_bytes);
   return gather + (keep ? cost.streaming(fibres * row_bytes) : 0) + other_modes + leaves + tables + outputs;
 }
 

@@ -284,9 +284,10 @@ Sweep Sweep::build(const CooTensor& x, const FormatOptions& options, bool leaf_c
   if (!leaf_copy) return s;
   FormatOptions leaf_options = options;
   leaf_options.mode = s.split.leaves[0];
-  s.leaf_copy = Tiling::choose(TensorSample(x, context), s.split.leaves[0], options).tiles > 1
-                    ? Tiles::build(x, leaf_options, context)
-                    : Tiles::uncut(SortedCopy::sorted(sorted, s.split.leaves[0], x, context));
+  s.leaf_copy =
+      Tiling::choose(TensorSample(x, context), s.split.leaves[0], options).tiles > 1
+          ? Tiles::build(x, leaf_options, context)
+          : Tiles::uncut(SortedCopy::sorted(sorted, s.split.leaves[0], x, value_code(x, options, context), context));
   return s;
 }
 

@@ -154,9 +154,9 @@ void set_begins(Tiles& t, const std::vector<RowsOfPart>& parts, const Context& c
 
 }  // namespace
 
-bool Tiles::fill(const CooTensor& x, const Context& context) {
+bool Tiles::fill(const CooTensor& x, const ValueCode& code, const Context& context) {
   std::vector<RowsOfPart> parts;
-  values = NarrowValues(context, ValueCode::of(x, context), x.nnz(), purpose);
+  values = NarrowValues(context, code, x.nnz(), purpose);
   const auto sort = [&]<class Index, class Value, class Code>() {
     NarrowArrays<std::uint16_t> to;
     indices.resize(x.dims.size());
@@ -205,7 +205,7 @@ Tiles Tiles::build(const CooTensor& x, const FormatOptions& options, const Conte
     Tiles t;
     t.tensor_shape = shape_of(x);
     t.tiling = std::move(tiling);
-    if (t.fill(x, context)) return t;
+    if (t.fill(x, value_code(x, options, context), context)) return t;
   }
   return uncut(SortedCopy::build(x, options, context));
 }
@@ -249,7 +249,7 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int last = n == q.sample.order() - 1 ? n - 1 : q.sample.order() - 1;
   const double in_fibre = q.sample.nnz() / std::max(1.0, q.sample.fibres(last)) /
                           std::sqrt(static_cast<double>(t.counts[static_cast<std::size_t>(last)]));
-  double row = 0.2;  // as in sorted_copy_ns
+  double row = q.cost.instructions(0.2);  // as in sorted_copy_ns
   for (int m = 0; m < q.sample.order(); ++m)
     if (m != n) row += q.cost.multiplying(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
   const double read = t.input_rows() * q.row_bytes();
@@ -264,7 +264,8 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
       t.rows_of_walk() * q.threads *
       std::max(q.cost.streaming(q.row_bytes()), q.cost.reading_among(longest * q.row_bytes(), q.lines()));
   const double balance = std::max(1.0, q.sample.largest_share(n, t.band_bits) * q.threads);
-  return balance * (q.sample.nnz() * row + runs * (1 + 4 * q.lines()) + walk + stored_output_ns(q, n));
+  return balance *
+         (q.sample.nnz() * row + q.cost.instructions(runs * (1 + 4 * q.lines())) + walk + stored_output_ns(q, n));
 }
 
 extern const FormatClass tiles_format;
@@ -305,6 +306,7 @@ const FormatClass tiles_format = {
       e.why = most_tiles == 1 ? "nothing to cut into tiles: the same as copies"
                               : "one narrow copy per mode, in tiles whose rows stay in a cache";
       return e;
-    }};
+    },
+    true};
 
 }  // namespace polyad

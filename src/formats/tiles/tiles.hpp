@@ -44,7 +44,7 @@ struct Tiles {
 
  private:
   /// Sorts nonzeros into the arrays. False if there are too many places for the sort.
-  bool fill(const CooTensor& x, const Context& context);
+  bool fill(const CooTensor& x, const ValueCode& code, const Context& context);
 };
 
 template <class Index, class Value>

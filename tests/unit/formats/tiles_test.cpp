@@ -132,7 +132,7 @@ TEST(Tiles, GiveTheCoordinatesBack) {
     for (const Precision precision : {Precision::f32, Precision::f64})
       for (const int kind : {0, 1, 2}) {  // whole numbers, decimals, neither
 #ifdef POLYAD_SANITIZED                   // sorting what is compared takes most of the time there
-        if ((precision == Precision::f32) != (kind == 0)) continue;
+        if ((precision == Precision::f32) != (kind == 0) || (&shape - shapes().data()) % 3 != kind) continue;
 #endif
         CooTensor x = whole_numbers(shape, precision);
         set_values(x, [&](std::uint64_t k) {
@@ -202,8 +202,14 @@ void expect_same_as_coo(const Shape& shape, std::uint64_t rank, double divisor =
 
 TEST(Tiles, GiveTheMttkrp) {
   for (const Shape& shape : shapes()) {
+#ifdef POLYAD_SANITIZED
+    const bool even = (&shape - shapes().data()) % 2 == 0;
+    if (even) expect_same_as_coo<float>(shape, 16);
+    if (!even) expect_same_as_coo<double>(shape, 20);
+#else
     expect_same_as_coo<float>(shape, 16);
     expect_same_as_coo<double>(shape, 20);
+#endif
   }
   for (const double divisor : {2.0, 0x1p20}) {  // codes of a byte, and floats
     expect_same_as_coo<float>(shapes()[6], 16, divisor);
