@@ -45,12 +45,6 @@ struct EstimateRequest {
   [[nodiscard]] double value_bytes() const { return static_cast<double>(bytes_of(sample.tensor().precision())); }
   [[nodiscard]] double index_bytes() const { return static_cast<double>(bytes_of(width_for(sample.tensor().dims))); }
 
-  /// What rows cost of what their lines would cost one by one, where all that is read between two uses of a row takes
-  /// so many bytes: from the second-level cache, lines beside the first cost less. Of the sum, nell2 takes 0.9, 0.78
-  /// and 0.65 with one, two and four of them (Emerald Rapids, tiles of 1.2 MB); from the third they do not (Zen 3).
-  [[nodiscard]] double of_lines(double bytes) const {
-    return bytes <= second_cache(sample.context()) ? std::pow(lines(), -0.2) : 1;
-  }
   /// What rows that are not requested ahead cost of RowCost::pair, out of so many bytes.
   [[nodiscard]] double among_streams(double bytes) const {
     return bytes <= second_cache(sample.context()) ? 1 : cost.among_streams;
@@ -62,7 +56,7 @@ struct EstimateRequest {
   /// requested ahead, the others are not.
   [[nodiscard]] double multiplying(int mode, double bytes, double reuse = 1) const {
     if (sample.dim(mode) * row_bytes() >= static_cast<double>(out_of_reach))
-      return cost.reading_among(bytes, lines(), reuse);
+      return cost.reading_alone(bytes, lines(), reuse);
     return cost.multiplying(bytes, lines(), reuse) * among_streams(bytes);
   }
   /// Adding to a row of its output.
@@ -185,13 +179,9 @@ struct NonzeroLoops {
 /// row a branch that is not foreseen. The 0.2 ns of a nonzero were 0.5: 24 ms for a mode of nell2 that takes 18.
 [[nodiscard]] inline double sorted_copy_ns(const EstimateRequest& q, int n, double rows) {
   double row = q.cost.instructions(0.2);
-  double read = 0;
-  for (int m = 0; m < q.sample.order(); ++m) {
-    if (m == n) continue;
-    row += q.multiplying(m, q.bytes_between_uses(m, n));
-    read += q.sample.dim(m) * q.row_bytes();
-  }
-  return q.sample.nnz() * row * q.of_lines(read) + q.cost.instructions(4 * rows) + stored_output_ns(q, n);
+  for (int m = 0; m < q.sample.order(); ++m)
+    if (m != n) row += q.multiplying(m, q.bytes_between_uses(m, n));
+  return q.sample.nnz() * row + q.cost.instructions(4 * rows) + stored_output_ns(q, n);
 }
 
 /// How often a row is used again soon where nonzeros follow a line through the tensor (ALTO, Morton order).

@@ -38,8 +38,9 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
   const nlohmann::json all = read_cache(context, machine_file);
   RowCost known;
   if (const auto found = all.find(machine); found != all.end() && found->is_object()) {
-    if (take_costs(*found, "read", known.read) && take_costs(*found, "add", known.add) &&
-        take_costs(*found, "pair", known.pair) && take_number(*found, "among_streams", 1, 3, known.among_streams) &&
+    if (take_costs(*found, "read", known.read) && take_costs(*found, "next", known.next) &&
+        take_costs(*found, "add", known.add) && take_costs(*found, "pair", known.pair) &&
+        take_number(*found, "among_streams", 1, 3, known.among_streams) &&
         take_number(*found, "stream", 0.01, 1e4, known.stream))
       return known;
   }
@@ -52,6 +53,7 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
   }
   remember(context, machine_file, machine,
            {{"read", known.read},
+            {"next", known.next},
             {"pair", known.pair},
             {"add", known.add},
             {"among_streams", known.among_streams},

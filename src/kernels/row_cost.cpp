@@ -25,7 +25,9 @@ namespace polyad::HWY_NAMESPACE {
 constexpr std::size_t ahead = 32;
 constexpr std::uint64_t columns = 16;  // floats of a cache line
 
-float read_rows(const float* table, const std::uint32_t* rows, std::size_t count) {
+/// Rows of one cache line or two.
+template <int columns>
+float read_rows_of(const float* table, const std::uint32_t* rows, std::size_t count) {
   using Row = Cols<float, columns>;
   Row even = Row::zero();
   Row odd = Row::zero();
@@ -39,6 +41,13 @@ float read_rows(const float* table, const std::uint32_t* rows, std::size_t count
   alignas(64) float sums[columns];
   even.store(sums);
   return sums[0];
+}
+
+float read_rows(const float* table, const std::uint32_t* rows, std::size_t count) {
+  return read_rows_of<16>(table, rows, count);
+}
+float read_double_rows(const float* table, const std::uint32_t* rows, std::size_t count) {
+  return read_rows_of<32>(table, rows, count);
 }
 
 /// Products of two rows, of two tables side by side, and a value, as copies sum them (RowPass): no requests ahead,
@@ -78,6 +87,7 @@ HWY_AFTER_NAMESPACE();
 namespace polyad {
 
 HWY_EXPORT(read_rows);
+HWY_EXPORT(read_double_rows);
 HWY_EXPORT(multiply_rows);
 HWY_EXPORT(add_rows);
 
@@ -145,6 +155,10 @@ RowCost RowCost::measured(const Context& context) {
       sink[t] = HWY_DYNAMIC_DISPATCH(read_rows)(all.data(), at, rows_each);
     });
     draw(0, std::max<std::uint64_t>(1, rows / 2));
+    const double both_lines = on_team([&](std::size_t t, const std::uint32_t* at) {
+      sink[t] = HWY_DYNAMIC_DISPATCH(read_double_rows)(all.data(), at, rows_each);
+    });
+    cost.next[size] = std::max(0.02, both_lines - cost.read[size]);
     const auto multiply = [&](const auto& values_of_turn) {
       std::atomic<std::size_t> turns{0};
       return 0.5 * on_team([&](std::size_t t, const std::uint32_t* at) {

@@ -253,7 +253,7 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   for (int m = 0; m < q.sample.order(); ++m)
     if (m != n) row += q.cost.multiplying(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
   const double read = t.input_rows() * q.row_bytes();
-  row *= q.of_lines(read) * q.among_streams(read);
+  row *= q.among_streams(read);
   // Where a run ends is not foreseen, and its row of the output is added to: 4 to 5 ns with one line, 9 to 12 with two.
   const double runs = std::min(q.sample.nnz(), static_cast<double>(t.places()));
   // What a tile reads for the first time comes at random from where the tables lie, or as fast as memory is streamed.

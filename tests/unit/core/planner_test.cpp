@@ -79,7 +79,28 @@ TEST(Planner, RowsBeyondTheSecondCacheShareTheirCacheWithNonzeros) {
   const RowCost cost;
   const EstimateRequest q{sample, 16, cost, 2};
   EXPECT_EQ(q.among_streams(512e3), 1);
-  EXPECT_GT(q.among_streams(8e6), 1);
+  EXPECT_EQ(q.among_streams(8e6), 1.4);
+}
+
+TEST(Planner, LinesBesideTheFirstCostLess) {
+  RowCost cost;
+  for (std::size_t i = 0; i < cost.next.size(); ++i) cost.next[i] = cost.read[i] / 2;
+  for (const double bytes : {1e3, 3e6, 1e9}) {
+    EXPECT_DOUBLE_EQ(cost.reading(bytes, 2), 1.5 * cost.reading(bytes, 1));
+    EXPECT_DOUBLE_EQ(cost.adding(bytes, 4), 2.5 * cost.adding(bytes, 1));
+    EXPECT_DOUBLE_EQ(cost.multiplying(bytes, 2), 1.5 * cost.multiplying(bytes, 1));
+  }
+  cost.next.fill(100);  // no dearer than the first, whatever was measured
+  EXPECT_DOUBLE_EQ(cost.reading(3e6, 2), 2 * cost.reading(3e6, 1));
+}
+
+TEST(Planner, InstructionsGoByThePaceOfTheProcessor) {
+  RowCost cost;
+  EXPECT_DOUBLE_EQ(cost.instructions(3), 3);
+  cost.read[0] = 0.49;
+  EXPECT_DOUBLE_EQ(cost.instructions(3), 2.1);
+  cost.read[0] = 50;  // measured in a bad moment
+  EXPECT_DOUBLE_EQ(cost.instructions(3), 4.5);
 }
 
 TEST(Planner, BuildingCounts) {
