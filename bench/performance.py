@@ -121,14 +121,12 @@ def roofline(points, stream, gbs, file):
         used.append(at)
         lines.append(f'<text x="{width - right + 6}" y="{at + 4:.1f}" fill="{colour}">{name}, {rate:.0f} GB/s</text>')
     for precision, colour in (("f32", "#1b6ca8"), ("f64", "#2d8a4e")):
-        labels = []
         for k, (name, _, at, plain, auto) in enumerate(sorted((p for p in points if p[1] == precision), key=lambda p: -p[4])):
             px = x(at) - 42 + 14 * k  # side by side: the model has about the same intensity for all orders
             lines.append(f'<line x1="{px:.1f}" x2="{px:.1f}" y1="{y(plain):.1f}" y2="{y(auto):.1f}" stroke="{colour}" stroke-opacity="0.5"/>')
             lines.append(f'<circle cx="{px:.1f}" cy="{y(plain):.1f}" r="3" fill="white" stroke="{colour}"/>')
             lines.append(f'<circle cx="{px:.1f}" cy="{y(auto):.1f}" r="4" fill="{colour}"/>')
             lines.append(f'<text x="{px + 3:.1f}" y="{y(auto) - 8:.1f}" fill="{colour}" transform="rotate(-40 {px + 3:.1f} {y(auto) - 8:.1f})">{name}</text>')
-        lines += labels
         lines.append(f'<text x="{x(intensity(3, precision, 16)):.1f}" y="{height - bottom - 6}" text-anchor="middle" fill="{colour}">{precision}</text>')
     file.write_text("\n".join(lines) + "\n</svg>\n", encoding="utf-8")
 

@@ -76,6 +76,9 @@ Operation ttv_operation(const CooTensor& x, const std::vector<int>& modes, const
   };
 }
 
+/// Whether the operation has a kernel here for a tensor that stays in its file.
+bool stays_in_file(std::string_view operation) { return operation != "ttv"; }
+
 /// The formats wanted, each once. With devices, "all" are those that a kernel of theirs works on.
 std::vector<Choice> formats_option(const std::string& text, std::string_view operation, const CooTensor& x,
                                    std::uint64_t rank, const PlannerFlags& planner, Session& session) {
@@ -90,7 +93,8 @@ std::vector<Choice> formats_option(const std::string& text, std::string_view ope
           add({f.name, {}});
       continue;
     }
-    const std::optional<Choice> stream = operation == "ttv" ? std::nullopt : stream_option(part, x, rank, session);
+    const std::optional<Choice> stream =
+        stays_in_file(operation) ? stream_option(part, x, rank, session) : std::nullopt;
     Choice choice =
         stream ? *stream : format_option(part, {}, x, rank, session, part == "auto" ? planner : PlannerFlags());
     if (part == "auto") session.note(fmt::format("auto is {}: {}", choice.format, choice.why));
@@ -177,15 +181,16 @@ class Measurement {
     Built built;
     FormatOptions options = options_for(choice, report_.rank);
     const bool per_mode = format_named(choice.format).mode_specific && options_.operation != "cpd";
-    const bool stays_in_file = choice.format == "stream" && x_.duplicates_merged && can_stream(x_);
+    const bool streams =
+        choice.format == "stream" && stays_in_file(options_.operation) && x_.duplicates_merged && can_stream(x_);
     const std::string phase = fmt::format("building {}", choice.format);
     const std::size_t count = per_mode ? report_.modes.size() : 1;
     for (std::size_t k = 0; k < count; ++k) {
       context_.report({phase, k, count, "structures"});
       if (per_mode) options.mode = report_.modes[k];
       const auto begin = Clock::now();
-      built.tensors.push_back(std::make_unique<Tensor>(stays_in_file ? stream_of(view_of(x_), context_)
-                                                                     : build(x_, choice.format, options, context_)));
+      built.tensors.push_back(std::make_unique<Tensor>(streams ? stream_of(view_of(x_), context_)
+                                                               : build(x_, choice.format, options, context_)));
       built.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
       built.bytes += built.tensors.back()->bytes();
     }

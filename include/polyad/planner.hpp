@@ -84,6 +84,9 @@ inline constexpr double usual_size = 1.5;
 /// Bytes a format may take with that most_size.
 [[nodiscard]] double largest_size(const CooTensor& x, double most_size);
 
+/// Whether an estimate says that a format takes no more, whatever is not known exactly.
+[[nodiscard]] bool surely_below(const FormatEstimate& f, double bytes);
+
 /// Bytes of coordinates with 32-bit indices (64-bit where dims need them): what most_size is a multiple of.
 [[nodiscard]] double coordinate_bytes(const CooTensor& x);
 

@@ -42,7 +42,7 @@ struct FormatOptions {
   /// sweep: the leaf modes (0-based), which follow each other in the cycle of all modes. Empty: those whose sweep
   /// should cost least. What the planner found (options_for) saves looking for them again.
   std::vector<int> leaf_modes = {};
-  /// copies, tiles: how values are stored (core/narrow_values.hpp), if that is known. Null: it is found out.
+  /// Set by build() for formats that are built once for each mode: how values are stored (copies, tiles).
   std::shared_ptr<const ValueCode> value_code = nullptr;
 };
 

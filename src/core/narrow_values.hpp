@@ -22,7 +22,8 @@ struct ValueCode {
   std::uint32_t bytes = sizeof(double);
   double divisor = 1;  ///< a power of ten up to a million
 
-  /// The narrowest that loses nothing of the values of a tensor. One pass; values that it does not fit end it early.
+  /// The narrowest that loses nothing of the values of a tensor. A pass for each divisor that is tried, which the first
+  /// value that it does not fit ends.
   [[nodiscard]] static ValueCode of(const CooTensor& x, const Context& context);
 
   [[nodiscard]] bool is_whole() const noexcept { return bytes < sizeof(float); }
@@ -59,8 +60,8 @@ void encode_values(const ValueCode& code, std::size_t count, const ValueAt& valu
 /// An array of values of one code.
 class NarrowValues {
  public:
-  /// Bytes before the first code and behind the last one, which loops may read: a code of three bytes comes with the
-  /// one before it.
+  /// Bytes before the first code and behind the last one. A load of four bytes that ends with the first code begins up
+  /// to three before it; the rest keeps codes at multiples of a cache line.
   static constexpr std::size_t padding = 64;
 
   NarrowValues() = default;
@@ -80,8 +81,11 @@ class NarrowValues {
   /// Codes as they come from encode_values, to the places from `first` on.
   template <class Code>
   void put(std::uint64_t first, std::size_t count, const Code* codes) {
-    std::byte* to = data() + first * code_.bytes;
-    for (std::size_t i = 0; i < count; ++i, to += code_.bytes) std::memcpy(to, codes + i, code_.bytes);
+    with_width([&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
+      std::byte* to = data() + first * width;
+      if constexpr (width <= sizeof(Code))
+        for (std::size_t i = 0; i < count; ++i, to += width) std::memcpy(to, codes + i, width);
+    });
   }
 
   /// Whether they are plain numbers of a type, one after the other.
@@ -93,20 +97,44 @@ class NarrowValues {
   template <class Value>
   [[nodiscard]] const Value* get(std::uint64_t first, std::size_t count, Value* room) const {
     if (are<Value>()) return reinterpret_cast<const Value*>(data()) + first;
-    for (std::size_t i = 0; i < count; ++i) room[i] = static_cast<Value>(number(first + i) / code_.divisor);
+    with_width([&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
+      const std::byte* from = data() + first * width;
+      for (std::size_t i = 0; i < count; ++i, from += width)
+        room[i] = static_cast<Value>(number<width>(from) / code_.divisor);
+    });
     return room;
   }
 
  private:
+  /// Calls f with the bytes of a code as a constant.
+  template <class F>
+  void with_width(const F& f) const {
+    switch (code_.bytes) {
+      case 1:
+        return f(std::integral_constant<std::size_t, 1>());
+      case 2:
+        return f(std::integral_constant<std::size_t, 2>());
+      case 3:
+        return f(std::integral_constant<std::size_t, 3>());
+      case 4:
+        return f(std::integral_constant<std::size_t, 4>());
+      default:
+        return f(std::integral_constant<std::size_t, 8>());
+    }
+  }
   /// A code as a number.
-  [[nodiscard]] double number(std::uint64_t at) const {
-    const std::byte* from = data() + at * code_.bytes;
-    if (code_.bytes == sizeof(double)) return read<double>(from);
-    if (code_.bytes == sizeof(float)) return static_cast<double>(read<float>(from));
-    std::uint32_t low = 0;
-    for (std::uint32_t b = 0; b < code_.bytes; ++b) low |= std::to_integer<std::uint32_t>(from[b]) << (8 * b);
-    const unsigned unused = 32 - 8 * code_.bytes;
-    return static_cast<double>(static_cast<std::int32_t>(low << unused) >> unused);
+  template <std::size_t width>
+  [[nodiscard]] static double number(const std::byte* from) {
+    if constexpr (width == sizeof(double)) {
+      return read<double>(from);
+    } else if constexpr (width == sizeof(float)) {
+      return static_cast<double>(read<float>(from));
+    } else {
+      std::uint32_t low = 0;
+      std::memcpy(&low, from, width);
+      constexpr unsigned unused = 32 - 8 * width;
+      return static_cast<double>(static_cast<std::int32_t>(low << unused) >> unused);
+    }
   }
   template <class Number>
   [[nodiscard]] static Number read(const std::byte* from) {

@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <ctime>
 
 #include "backends/cpu/threads.hpp"
@@ -25,20 +25,20 @@ namespace polyad::HWY_NAMESPACE {
 constexpr std::size_t ahead = 32;
 constexpr std::uint64_t columns = 16;  // floats of a cache line
 
-/// Rows of one cache line or two.
-template <int columns>
+/// Rows of one cache line or two: C columns.
+template <int C>
 float read_rows_of(const float* table, const std::uint32_t* rows, std::size_t count) {
-  using Row = Cols<float, columns>;
+  using Row = Cols<float, C>;
   Row even = Row::zero();
   Row odd = Row::zero();
   for (std::size_t i = 0; i + 1 < count; i += 2) {
-    prefetch_row<float, columns>(table + rows[i + ahead] * columns);
-    prefetch_row<float, columns>(table + rows[i + ahead + 1] * columns);
-    even.add_scaled(1.5F, table + rows[i] * columns);
-    odd.add_scaled(1.5F, table + rows[i + 1] * columns);
+    prefetch_row<float, C>(table + std::uint64_t{rows[i + ahead]} * C);
+    prefetch_row<float, C>(table + std::uint64_t{rows[i + ahead + 1]} * C);
+    even.add_scaled(1.5F, table + std::uint64_t{rows[i]} * C);
+    odd.add_scaled(1.5F, table + std::uint64_t{rows[i + 1]} * C);
   }
   even.add(odd);
-  alignas(64) float sums[columns];
+  alignas(64) float sums[C];
   even.store(sums);
   return sums[0];
 }
@@ -128,6 +128,7 @@ RowCost RowCost::measured(const Context& context) {
     return best;
   };
   RowCost cost;
+  std::array<double, sizes> both_lines = {};  // reading rows of two lines
   constexpr double streams_table = 6e6;
   static_assert(std::ranges::count(table, streams_table) == 1);
   for (std::size_t size = 0; size < table.size(); ++size) {
@@ -155,23 +156,24 @@ RowCost RowCost::measured(const Context& context) {
       sink[t] = HWY_DYNAMIC_DISPATCH(read_rows)(all.data(), at, rows_each);
     });
     draw(0, std::max<std::uint64_t>(1, rows / 2));
-    const double both_lines = on_team([&](std::size_t t, const std::uint32_t* at) {
+    both_lines[size] = on_team([&](std::size_t t, const std::uint32_t* at) {
       sink[t] = HWY_DYNAMIC_DISPATCH(read_double_rows)(all.data(), at, rows_each);
     });
-    cost.next[size] = std::max(0.02, both_lines - cost.read[size]);
-    const auto multiply = [&](const auto& values_of_turn) {
-      std::atomic<std::size_t> turns{0};
+    const auto multiply = [&](const auto& values_of) {
+      std::vector<std::size_t> rounds(team);
       return 0.5 * on_team([&](std::size_t t, const std::uint32_t* at) {
                sink[t] =
-                   HWY_DYNAMIC_DISPATCH(multiply_rows)(all.data(), rows / 2, at, values_of_turn(turns++), rows_each);
+                   HWY_DYNAMIC_DISPATCH(multiply_rows)(all.data(), rows / 2, at, values_of(t, rounds[t]++), rows_each);
              });
     };
-    // The values of each round lie where those of the one before did, or elsewhere, behind the tables.
-    const float* near = all.data() + all.size() - rows_each;
-    cost.pair[size] = multiply([&](std::size_t) { return near; });
-    if (table[size] == streams_table) {
+    // The values of a round lie where those of the one before did, or elsewhere, behind the tables.
+    const float* last_values = all.data() + all.size() - rows_each;
+    cost.pair[size] = multiply([&](std::size_t, std::size_t) { return last_values; });
+    if (table[size] == streams_table && all.bytes() > last_cache_bytes()) {
       const std::size_t places_of_values = all.size() / rows_each / 2;
-      const double far = multiply([&](std::size_t turn) { return near - turn % places_of_values * rows_each; });
+      const double far = multiply([&](std::size_t t, std::size_t round) {
+        return last_values - (round * team + t) % places_of_values * rows_each;
+      });
       cost.among_streams = std::clamp(far / cost.pair[size], 1.0, 2.0);
     }
     draw(part, part);
@@ -184,7 +186,10 @@ RowCost RowCost::measured(const Context& context) {
     cost.read[size] = std::min(cost.read[size], cost.read[size + 1]);
     cost.pair[size] = std::min(cost.pair[size], cost.pair[size + 1]);
     cost.add[size] = std::min(cost.add[size], cost.add[size + 1]);
+    both_lines[size] = std::min(both_lines[size], both_lines[size + 1]);
   }
+  for (std::size_t size = 0; size < table.size(); ++size)
+    cost.next[size] = std::max(0.02, both_lines[size] - cost.read[size]);
   const std::size_t half = all.size() / 2;
   const double copied = seconds([&](int rank, int size) {
     const cpu::Share s = cpu::share_of(half, rank, size);

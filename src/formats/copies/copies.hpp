@@ -20,7 +20,8 @@ namespace polyad {
 
 /// How the values of a tensor are stored.
 [[nodiscard]] inline ValueCode value_code(const CooTensor& x, const FormatOptions& options, const Context& context) {
-  return options.value_code ? *options.value_code : ValueCode::of(x, context);
+  const bool usable = options.value_code && options.value_code->bytes <= bytes_of(x.precision());
+  return usable ? *options.value_code : ValueCode::of(x, context);
 }
 
 /// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.

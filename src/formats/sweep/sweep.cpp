@@ -353,9 +353,7 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
   FormatOptions options;
   options.rank = q.rank;
-  // Fibres are estimated to 5 %: what a choice promises has to hold for the most of them.
-  e.bytes = storage_of(q.sample, split, options).bytes +
-            0.05 * fibres * static_cast<double>(split.fibres.size() * id_bytes(x.dims, split));
+  e.bytes = storage_of(q.sample, split, options).bytes;
   e.build_bytes = bytes_from_sorted(q, e.bytes, leaf_copy ? 2 : 1);
   const bool with_next = gathers_with_next(x, split);
   // With two modes of the fibres one gather serves both, and none is kept.

@@ -87,7 +87,7 @@ TEST(Planner, LinesBesideTheFirstCostLess) {
   for (std::size_t i = 0; i < cost.next.size(); ++i) cost.next[i] = cost.read[i] / 2;
   for (const double bytes : {1e3, 3e6, 1e9}) {
     EXPECT_DOUBLE_EQ(cost.reading(bytes, 2), 1.5 * cost.reading(bytes, 1));
-    EXPECT_DOUBLE_EQ(cost.adding(bytes, 4), 2.5 * cost.adding(bytes, 1));
+    EXPECT_DOUBLE_EQ(cost.adding(bytes, 4), 4 * cost.adding(bytes, 1));
     EXPECT_DOUBLE_EQ(cost.multiplying(bytes, 2), 1.5 * cost.multiplying(bytes, 1));
   }
   cost.next.fill(100);  // no dearer than the first, whatever was measured
@@ -138,6 +138,17 @@ TEST(Planner, ADeterministicChoiceDoesNotDependOnTheThreads) {
     EXPECT_EQ(one.format, eight.format);
     EXPECT_EQ(one.why, eight.why);
   }
+}
+
+TEST(Planner, WhatIsBuiltOfLittleIsNoLargerThanPromised) {
+  for (const std::vector<std::uint64_t>& dims : {std::vector<std::uint64_t>{50, 60}, {40, 5, 60}, {9, 8, 7, 6, 5}})
+    for (const std::uint64_t nnz : {1, 10, 100, 1000, 20000})
+      for (const double size : {1.0, usual_size}) {
+        const CooTensor x = with_fibres(dims, std::min<std::uint64_t>(nnz, 1500));
+        const Choice choice = choose_format(x, 16, {}, size);
+        EXPECT_LE(build(x, choice.format, options_for(choice, 16)).bytes(), size * coordinate_bytes(x))
+            << choice.format << ", " << dims.size() << " modes, " << x.nnz() << " nonzeros";
+      }
 }
 
 #ifndef POLYAD_SANITIZED  // large outputs

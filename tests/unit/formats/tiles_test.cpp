@@ -220,6 +220,41 @@ TEST(Tiles, GiveTheMttkrp) {
   expect_same_as_coo<double>(shapes()[3], 33);
 }
 
+/// Whole numbers of so many bytes, of both signs, summed where their sums are whole numbers as well.
+template <class T>
+void expect_same_with_codes_of(std::uint32_t bytes) {
+  const double most = bytes == 1 ? 127 : bytes == 2 ? 32767 : 1 << 20;  // sums of a row stay below 2^24
+  CooTensor x =
+      cases::make({"", {70000, 300, 40}, 50001, nullptr, true}, sizeof(T) == 4 ? Precision::f32 : Precision::f64);
+  set_values(x, [&](std::uint64_t k) { return k % 3 == 0 ? -most : k % 3 == 1 ? most - 1 : 3; });
+  std::vector<FactorMatrix<T>> factors;
+  for (const std::uint64_t d : x.dims) {
+    factors.emplace_back(Context{}, d, 16);
+    for (std::uint64_t i = 0; i < d; ++i)
+      for (std::uint64_t r = 0; r < 16; ++r) factors.back()(i, r) = static_cast<T>((i + r) % 2);
+  }
+  Tensor coo = build(x, "coo");
+  Workspace workspace;
+  FactorMatrix<T> wanted(Context{}, x.dims[0], 16);
+  (void)mttkrp<T>(coo, factors, 0, wanted, workspace, {});
+  for (const char* format : {"tiles", "copies"}) {
+    Tensor built = build(x, format, {.mode = 0, .tile_bytes = 4000}, {});
+    FactorMatrix<T> found(Context{}, x.dims[0], 16);
+    (void)mttkrp<T>(built, factors, 0, found, workspace, {});
+    EXPECT_TRUE(std::equal(found.data(), found.data() + found.rows() * found.stride(), wanted.data()))
+        << format << ", " << bytes << " bytes of " << sizeof(T);
+    const auto* copy = get_if<SortedCopy>(built.body(0));
+    EXPECT_EQ((copy != nullptr ? &copy->values : get_if<Tiles>(built.body(0))->stored_values())->code().bytes, bytes);
+  }
+}
+
+TEST(Tiles, CodesOfEveryWidthGiveTheMttkrp) {
+  for (const std::uint32_t bytes : {1U, 2U, 3U}) {
+    expect_same_with_codes_of<float>(bytes);
+    expect_same_with_codes_of<double>(bytes);
+  }
+}
+
 TEST(Tiles, DecimalsAreMultipliedBack) {
   // Whole numbers stand for hundredths; the sums are those of the values, to rounding.
   CooTensor x = whole_numbers(shapes()[0], Precision::f64);
