@@ -96,20 +96,21 @@ bool floats_give(const Buffer<double>& values, double divisor, const Context& co
   });
 }
 
+template <class Value>
+ValueCode narrowest_code(const Buffer<Value>& values, const Context& context) {
+  for (double divisor = 1; divisor <= largest_divisor; divisor *= 10)
+    if (const auto bytes = whole_bytes(values, divisor, context)) return {*bytes, divisor};
+  if constexpr (std::is_same_v<Value, double>) {
+    for (double divisor = 1; divisor <= largest_divisor; divisor *= 10)
+      if (floats_give(values, divisor, context)) return {sizeof(float), divisor};
+  }
+  return {sizeof(Value), 1};
+}
+
 }  // namespace
 
 ValueCode ValueCode::of(const CooTensor& x, const Context& context) {
-  return std::visit(
-      [&]<class Value>(const Buffer<Value>& values) {
-        for (double divisor = 1; divisor <= largest_divisor; divisor *= 10)
-          if (const auto bytes = whole_bytes(values, divisor, context)) return ValueCode{*bytes, divisor};
-        if constexpr (std::is_same_v<Value, double>) {
-          for (double divisor = 1; divisor <= largest_divisor; divisor *= 10)
-            if (floats_give(values, divisor, context)) return ValueCode{sizeof(float), divisor};
-        }
-        return ValueCode{sizeof(Value), 1};
-      },
-      x.values);
+  return std::visit([&](const auto& values) { return narrowest_code(values, context); }, x.values);
 }
 
 NarrowValues::NarrowValues(const Context& context, const ValueCode& code, std::uint64_t count, std::string_view purpose)

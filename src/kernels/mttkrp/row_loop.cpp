@@ -49,7 +49,8 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
   if (past_cache) hwy::FlushStream();
 }
 
-/// The instance for a block of columns: narrow ones and many factors get the general one only.
+/// The instance for a block of columns: narrow ones and many factors get the general one only, and of indices of more
+/// than 16 bits matrices do, and several blocks of 32-bit ones: two thirds of what all would take to compile.
 template <class T>
 struct RowPasses {
   const RowLoop<T>& l;
@@ -58,7 +59,10 @@ struct RowPasses {
   /// far away, and beside several blocks the test for none to request is small.
   template <int C, class Index, class Value, int Inputs>
   HWY_INLINE void with(std::uint64_t column) const {
-    if (l.stride != C) return run_rows<T, C, Index, Value, Inputs, false, true>(l, column);
+    if (l.stride != C) {
+      constexpr int particular = sizeof(Index) < 4 ? Inputs : 0;
+      return run_rows<T, C, Index, Value, particular, false, true>(l, column);
+    }
     if constexpr (sizeof(Index) == 2) {
       if (l.prefetched == 0) return run_rows<T, C, Index, Value, Inputs, true, false>(l, column);
     }
@@ -67,7 +71,9 @@ struct RowPasses {
   template <int C, class Index, class Value>
   HWY_INLINE void with_index(std::uint64_t column) const {
     if constexpr (C >= 16) {
-      if (l.inputs == 1) return with<C, Index, Value, 1>(column);
+      if constexpr (sizeof(Index) == 2) {
+        if (l.inputs == 1) return with<C, Index, Value, 1>(column);
+      }
       if (l.inputs == 2) return with<C, Index, Value, 2>(column);
       if (l.inputs == 3) return with<C, Index, Value, 3>(column);
     }
