@@ -180,6 +180,11 @@ double TensorSample::fibres(int mode) const {
   return distinct(others);
 }
 
+double TensorSample::occurring(int mode) const {
+  if (8 * dim(mode) <= nnz()) return dim(mode);
+  return std::min(distinct({&mode, 1}), dim(mode));
+}
+
 double TensorSample::nonzeros_per_block() const {
   std::vector<int> all(static_cast<std::size_t>(order()));
   std::iota(all.begin(), all.end(), 0);

@@ -32,6 +32,8 @@ class TensorSample {
   [[nodiscard]] double distinct(std::span<const int> modes, int shift = 0) const;
   /// What is known without looking: there are at least as many tuples as in fewer of the modes.
   [[nodiscard]] double at_least(std::span<const int> modes) const;
+  /// Indices of a mode that occur. Of modes that are not much longer than there are nonzeros, all of them.
+  [[nodiscard]] double occurring(int mode) const;
   /// Fibres of a mode: distinct tuples of the others.
   [[nodiscard]] double fibres(int mode) const;
   /// The narrowest code of the values.

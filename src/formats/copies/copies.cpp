@@ -268,7 +268,7 @@ const FormatClass copies_format = {
     [](const EstimateRequest& q) {
       SweepEstimate e;
       for (int n = 0; n < q.sample.order(); ++n) {
-        const double rows = std::min(q.sample.nnz(), q.sample.dim(n));
+        const double rows = q.sample.occurring(n);
         e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows, q.sample.value_code());
         e.ns += sorted_copy_ns(q, n, rows);
       }

@@ -36,7 +36,7 @@ double predicted_bytes(const TensorSample& merged, const ModeGroups& groups, con
                        const FormatOptions& options) {
   double sum = 0;
   for (int g = 0; g < groups.count(); ++g)
-    sum += Tiles::predicted_bytes(merged.tensor(), Tiling::choose(merged, g, options), code) +
+    sum += Tiles::predicted_bytes(merged, Tiling::choose(merged, g, options), code) +
            (groups.is_merged(g) ? merged.dim(g) : 0);
   return sum;
 }

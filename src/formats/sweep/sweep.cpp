@@ -322,7 +322,7 @@ StoragePrediction storage_of(const TensorSample& sample, const ModeSplit& split,
     p.words += nnz * modes * static_cast<double>(SortedCopy::index_bytes(x.dims, mode)) / 4 +
                std::min(2 * most, static_cast<double>(rows));
     p.formula = "leaf/4*nnz + |H|*index/4*(F + nnz) + min(2*S, I) (an estimate)";
-    p.bytes += Tiles::predicted_bytes(x, Tiling::choose(sample, mode, options), sample.value_code());
+    p.bytes += Tiles::predicted_bytes(sample, Tiling::choose(sample, mode, options), sample.value_code());
   }
   return p;
 }

@@ -225,12 +225,10 @@ std::uint64_t Tiles::bytes() const {
   return sum;
 }
 
-double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, const ValueCode& code) {
+double Tiles::predicted_bytes(const TensorSample& sample, const Tiling& tiling, const ValueCode& code) {
+  const CooTensor& x = sample.tensor();
   const auto nnz = static_cast<double>(x.nnz());
-  if (tiling.tiles == 1) {
-    const double rows = std::min(nnz, static_cast<double>(x.dims[static_cast<std::size_t>(tiling.mode)]));
-    return SortedCopy::predicted_bytes(x, tiling.mode, rows, code);
-  }
+  if (tiling.tiles == 1) return SortedCopy::predicted_bytes(x, tiling.mode, sample.occurring(tiling.mode), code);
   const auto places = static_cast<double>(tiling.places());
   // The longest run is taken for eight times as long as the mean one.
   const double count = nnz / places <= 32 ? 1 : nnz / places <= 8192 ? 2 : 4;
@@ -240,7 +238,7 @@ double Tiles::predicted_bytes(const CooTensor& x, const Tiling& tiling, const Va
 
 double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int n = t.mode;
-  if (t.tiles == 1) return sorted_copy_ns(q, n, std::min(q.sample.nnz(), q.sample.dim(n)));
+  if (t.tiles == 1) return sorted_copy_ns(q, n, q.sample.occurring(n));
   // Input rows share the cache with the output and with what streams through: they come from where a table lies that
   // is larger by that.
   const double tile = t.input_rows() * q.row_bytes() / 0.6;
@@ -282,7 +280,7 @@ const FormatClass tiles_format = {
       const TensorSample sample(x, context);
       const Tiling t = Tiling::choose(sample, options.mode.value_or(0), options);
       const ValueCode code = sample.value_code();
-      const double bytes = Tiles::predicted_bytes(x, t, code);
+      const double bytes = Tiles::predicted_bytes(sample, t, code);
       return {(bytes - NarrowValues::predicted_bytes(code, sample.nnz())) / 4,
               bytes,
               "nnz*(N-1)/2 + count/4*tiles*I + 2*tiles*bands (an estimate)",
@@ -295,7 +293,7 @@ const FormatClass tiles_format = {
       std::uint64_t most_tiles = 1;
       for (int n = 0; n < q.sample.order(); ++n) {
         const Tiling t = Tiling::choose(q.sample, n, options);
-        e.bytes += Tiles::predicted_bytes(q.sample.tensor(), t, q.sample.value_code());
+        e.bytes += Tiles::predicted_bytes(q.sample, t, q.sample.value_code());
         e.ns += tiles_ns(q, t);
         most_tiles = std::max(most_tiles, t.tiles);
       }

@@ -33,7 +33,7 @@ struct Tiles {
   /// A copy that is not cut.
   [[nodiscard]] static Tiles uncut(SortedCopy copy);
   /// Bytes of a copy.
-  [[nodiscard]] static double predicted_bytes(const CooTensor& x, const Tiling& tiling, const ValueCode& code);
+  [[nodiscard]] static double predicted_bytes(const TensorSample& sample, const Tiling& tiling, const ValueCode& code);
 
   [[nodiscard]] const TensorShape& shape() const { return tensor_shape; }
   [[nodiscard]] std::uint64_t bytes() const;
