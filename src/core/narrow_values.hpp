@@ -2,6 +2,7 @@
 /// \file Values in as few bytes each as lose nothing: most tensors hold counts, ratings or prices.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -85,6 +86,14 @@ class NarrowValues {
       std::byte* to = data() + first * width;
       if constexpr (width <= sizeof(Code))
         for (std::size_t i = 0; i < count; ++i, to += width) std::memcpy(to, codes + i, width);
+    });
+  }
+
+  /// Calls f with the codes, each an array of its bytes: for what moves them about.
+  template <class F>
+  void visit_codes(const F& f) {
+    with_width([&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
+      f(reinterpret_cast<std::array<std::byte, width>*>(data()));
     });
   }
 

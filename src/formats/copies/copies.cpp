@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/threads.hpp"
@@ -131,11 +132,12 @@ double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, co
   const double begins = (all ? static_cast<double>(x.dims[static_cast<std::size_t>(mode)]) : rows) + 1;
   return NarrowValues::predicted_bytes(code, nnz) + others * (nnz + static_cast<double>(padding)) * index +
          (all ? 0 : rows * static_cast<double>(bytes_of(width_for(x.dims)))) +
+         (orders_rows(shape_of(x), mode, rows) ? static_cast<double>(sizeof(RowInBlock)) * (begins - 1) : 0) +
          begins * static_cast<double>(Offsets::width_of(x.nnz()));
 }
 
 std::uint64_t SortedCopy::bytes() const {
-  std::uint64_t sum = values.bytes() + bytes_in(rows) + begin.bytes();
+  std::uint64_t sum = values.bytes() + bytes_in(rows) + begin.bytes() + by_length.bytes();
   for (const NarrowBuffer& b : indices) sum += bytes_in(b);
   return sum;
 }
@@ -202,6 +204,7 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
     });
   });
   join_rows(found, s, context);
+  s.order_by_length(context);
   return s;
 }
 
@@ -222,6 +225,7 @@ SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const Co
     context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
     if (!found.empty() || x.nnz() == 0) {
       join_rows(found, s, context);
+      s.order_by_length(context);
       return s;
     }
   }
@@ -270,7 +274,7 @@ const FormatClass copies_format = {
       for (int n = 0; n < q.sample.order(); ++n) {
         const double rows = q.sample.occurring(n);
         e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows, q.sample.value_code());
-        e.ns += sorted_copy_ns(q, n, rows);
+        e.ns += sorted_copy_ns(q, n, rows, SortedCopy::orders_rows(shape_of(q.sample.tensor()), n, rows));
       }
       e.build_ns = 16 * q.sample.nnz() * q.sample.order();
       e.build_bytes = bytes_from_sorted(q, e.bytes);

@@ -28,6 +28,9 @@ namespace polyad {
 struct SortedCopy {
   /// Nonzeros of a chunk, but for the last: what a thread takes at a time.
   static constexpr std::uint64_t chunk_nonzeros = std::uint64_t{1} << 14U;
+  /// Rows of a block; the first block begins with row 0.
+  static constexpr std::uint64_t block_rows = 256;
+  using RowInBlock = std::uint8_t;
   /// Elements behind the last one that loops may look at, ahead of what they do.
   static constexpr std::size_t padding = 64;
 
@@ -40,6 +43,9 @@ struct SortedCopy {
   NarrowValues values;                ///< [nnz]
   IndexBuffer rows;                   ///< the output indices that occur, ascending; empty if begin has all indices
   Offsets begin;                      ///< [rows + 1] the first nonzero of each, or [dim + 1] of every index
+  /// Where rows are short, those of a block lie by their number of nonzeros, but for the first and the last of a chunk:
+  /// [dim] what the i-th row is in its block. Empty: they ascend.
+  Buffer<RowInBlock> by_length;
 
   [[nodiscard]] static SortedCopy build(const CooTensor& x, const FormatOptions& options, const Context& context);
   /// From the nonzeros of x sorted with the output mode as their first level.
@@ -62,6 +68,8 @@ struct SortedCopy {
     return shape.index_width() == IndexWidth::u32 &&
            2 * occurring >= static_cast<double>(shape.dims[static_cast<std::size_t>(mode)]);
   }
+  /// Whether rows of a mode, so many of which occur, lie by their length.
+  [[nodiscard]] static bool orders_rows(const TensorShape& shape, int mode, double occurring);
   [[nodiscard]] std::uint64_t chunks() const { return (tensor_shape.nnz + chunk_nonzeros - 1) / chunk_nonzeros; }
 
   template <class Index, class Value>
@@ -87,11 +95,32 @@ struct SortedCopy {
     const Index* listed = bytes_in(rows) == 0 ? nullptr : typed<Index>(rows);
     for (std::size_t k = 0; k < count; ++k) {
       while (first + k == begin[row + 1]) ++row;
-      out[k] = listed == nullptr ? static_cast<Index>(row) : listed[row];
+      out[k] = listed == nullptr ? static_cast<Index>(index_of(row)) : listed[row];
     }
+  }
+  /// The output index of row i where none are listed.
+  [[nodiscard]] std::uint64_t index_of(std::uint64_t i) const {
+    return by_length.empty() ? i : i / block_rows * block_rows + by_length[i];
   }
 
  private:
+  /// Rows with fewer nonzeros on average are worth ordering.
+  static constexpr std::uint64_t short_row = 32;
+  /// Inputs whose columns have more bytes are waited for, whatever the order.
+  static constexpr std::uint64_t most_near_bytes = std::uint64_t{1} << 19U;
+
+  /// What is used again from block to block.
+  struct OrderScratch {
+    std::vector<std::uint32_t> begins;  // [rows + 1]
+    std::vector<std::uint32_t> place;   // [length + 1]
+    std::vector<std::byte> room;
+  };
+
+  /// Sets by_length where it pays and moves nonzeros accordingly.
+  void order_by_length(const Context& context);
+  /// Orders rows from .. to, which are in one block.
+  void order_rows(std::uint64_t from, std::uint64_t to, OrderScratch& scratch);
+
   /// Arrays of the right types, to be filled.
   [[nodiscard]] static SortedCopy with_room(const SortedNonzeros& nonzeros, int mode, const CooTensor& x,
                                             const ValueCode& code, const Context& context);

@@ -285,12 +285,7 @@ class RowSort {
       for (std::size_t i = 0; i < size; ++i) to[places[i]] = before[i];
     };
     for (const std::size_t l : inputs_) move(to_.indices[l]);
-    std::byte* values = to_.values->data();
-    if constexpr (sizeof(Code) == 8) return move(reinterpret_cast<std::uint64_t*>(values));
-    if (value_bytes_ == 1) return move(reinterpret_cast<std::uint8_t*>(values));
-    if (value_bytes_ == 2) return move(reinterpret_cast<std::uint16_t*>(values));
-    if (value_bytes_ == 3) return move(reinterpret_cast<Index24*>(values));
-    move(reinterpret_cast<std::uint32_t*>(values));
+    to_.values->visit_codes(move);
   }
 
   const RowSource<Index, Code>& nonzeros_;

@@ -238,7 +238,10 @@ double Tiles::predicted_bytes(const TensorSample& sample, const Tiling& tiling, 
 
 double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int n = t.mode;
-  if (t.tiles == 1) return sorted_copy_ns(q, n, q.sample.occurring(n));
+  if (t.tiles == 1) {
+    const double rows = q.sample.occurring(n);
+    return sorted_copy_ns(q, n, rows, SortedCopy::orders_rows(shape_of(q.sample.tensor()), n, rows));
+  }
   // Input rows share the cache with the output and with what streams through: they come from where a table lies that
   // is larger by that.
   const double tile = t.input_rows() * q.row_bytes() / 0.6;

@@ -16,9 +16,13 @@ RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   RowLoop<T> l;
   const InputModes input(copy.tensor_shape.dims, copy.mode);
   set_inputs(l, r, copy, input);
-  for (const int m : std::span(input.modes).first(static_cast<std::size_t>(input.count)))
-    if (r.factors[static_cast<std::size_t>(m)].bytes() >= out_of_reach) ++l.prefetched;
+  for (const int m : std::span(input.modes).first(static_cast<std::size_t>(input.count))) {
+    const std::uint64_t bytes = r.factors[static_cast<std::size_t>(m)].bytes();
+    l.prefetched += bytes >= out_of_reach ? 1 : 0;
+    l.far_away = l.far_away || bytes >= out_of_caches;
+  }
   if (bytes_in(copy.rows) > 0) l.rows = typed<std::uint32_t>(copy.rows);
+  if (!copy.by_length.empty()) l.by_length = copy.by_length.data();
   l.begin = &copy.begin;
   l.past_cache = r.out.bytes() >= past_cache_bytes && r.stride() * sizeof(T) % 64 == 0 &&
                  reinterpret_cast<std::uintptr_t>(r.out.data()) % 64 == 0;

@@ -20,7 +20,8 @@ struct RowInputs {
   std::array<const T*, max_order> factors = {};     // [inputs][rows][stride], the largest first
   std::array<const void*, max_order> indices = {};  // [inputs][nnz + padding] of all nonzeros of the tensor
   std::size_t index_bytes = 0;                      // 2, 3 or 4
-  int prefetched = 0;                               // so many of the first factors are worth prefetching
+  int prefetched = 0;                               // so many of the first factors are worth prefetching,
+  bool far_away = false;                            // the first of them lies in memory
   std::uint64_t begin_nonzero = 0;                  // the first one
   const NarrowValues* values = nullptr;             // [nnz]
   std::uint64_t stride = 0;                         // of factors and output

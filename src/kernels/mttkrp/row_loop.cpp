@@ -15,11 +15,12 @@ HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
 
 /// One instance, one function: the register allocation of one loop does not suffer from the others.
-template <class T, int C, class Index, class Value, int Inputs, bool Whole, bool Ahead>
+template <class T, int C, class Index, class Value, int Inputs, bool Whole, Requests ahead>
 HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
-  const RowPass<T, C, Index, Value, Inputs, Whole, Ahead> pass(l, column);
+  const RowPass<T, C, Index, Value, Inputs, Whole, ahead> pass(l, column);
   const Sink<T> sink = l.sink;
   const std::uint32_t* rows = l.rows;
+  const SortedCopy::RowInBlock* by_length = l.by_length;
   const Offsets& begin = *l.begin;
   const std::uint64_t stride = pass.stride();
   const std::uint64_t last = l.end_row - 1;
@@ -36,11 +37,19 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
     const std::uint64_t end = std::min(begin[i + 1], end_nonzero) - begin_nonzero;
     const Cols<T, C> sum = pass.sum_of(z, end);
     z = end;
-    const std::uint64_t at = rows == nullptr ? i : rows[i];
     if (i == l.first_row || i == last) {
-      sum.add_to(sink.at(at) + column);
+      sum.add_to(sink.at(rows == nullptr ? i : rows[i]) + column);
       continue;
     }
+    if (by_length != nullptr) {
+      // All rows up to the last one are stored here, in another order.
+      clear_to(l.first_row + 1);
+      next = last;
+      const std::uint64_t at = i / SortedCopy::block_rows * SortedCopy::block_rows + by_length[i];
+      store_past_cache<T, C>(sum, sink.out + at * stride + column, past_cache);
+      continue;
+    }
+    const std::uint64_t at = rows == nullptr ? i : rows[i];
     clear_to(at);
     store_past_cache<T, C>(sum, sink.out + at * stride + column, past_cache);
     next = at + 1;
@@ -55,18 +64,24 @@ template <class T>
 struct RowPasses {
   const RowLoop<T>& l;
 
-  /// Loops that request nothing are for rows of one block and modes of at most 65,536 indices: rows of longer modes are
-  /// far away, and beside several blocks the test for none to request is small.
+  /// What a row of at most 65,536 is requested from is a cache, a row of more than 16.8 million comes from memory.
+  template <class Index>
+  static constexpr Requests usual = sizeof(Index) == 2 ? Requests::once : Requests::twice;
+
+  /// Beside several blocks of columns a test for what to request is small, so there is no loop for each kind.
   template <int C, class Index, class Value, int Inputs>
   HWY_INLINE void with(std::uint64_t column) const {
     if (l.stride != C) {
       constexpr int particular = sizeof(Index) < 4 ? Inputs : 0;
-      return run_rows<T, C, Index, Value, particular, false, true>(l, column);
+      return run_rows<T, C, Index, Value, particular, false, usual<Index>>(l, column);
     }
     if constexpr (sizeof(Index) == 2) {
-      if (l.prefetched == 0) return run_rows<T, C, Index, Value, Inputs, true, false>(l, column);
+      if (l.prefetched == 0) return run_rows<T, C, Index, Value, Inputs, true, Requests::none>(l, column);
     }
-    run_rows<T, C, Index, Value, Inputs, true, true>(l, column);
+    if constexpr (sizeof(Index) == 3) {
+      if (!l.far_away) return run_rows<T, C, Index, Value, Inputs, true, Requests::once>(l, column);
+    }
+    run_rows<T, C, Index, Value, Inputs, true, usual<Index>>(l, column);
   }
   template <int C, class Index, class Value>
   HWY_INLINE void with_index(std::uint64_t column) const {
@@ -77,7 +92,7 @@ struct RowPasses {
       if (l.inputs == 2) return with<C, Index, Value, 2>(column);
       if (l.inputs == 3) return with<C, Index, Value, 3>(column);
     }
-    run_rows<T, C, Index, Value, 0, false, true>(l, column);
+    run_rows<T, C, Index, Value, 0, false, usual<Index>>(l, column);
   }
   template <int C, class Value>
   HWY_INLINE void with_value(std::uint64_t column) const {

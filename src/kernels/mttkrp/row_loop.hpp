@@ -17,14 +17,16 @@ namespace polyad {
 /// Everything the loop needs for the rows of one chunk.
 template <class T>
 struct RowLoop : RowInputs<T> {
-  const std::uint32_t* rows = nullptr;  // output indices that occur, or null: all of them
-  const Offsets* begin = nullptr;       // their first nonzeros
-  bool past_cache = false;              // rows are whole cache lines that nobody reads soon
+  const std::uint32_t* rows = nullptr;                // output indices that occur, or null: all of them
+  const Offsets* begin = nullptr;                     // their first nonzeros
+  const SortedCopy::RowInBlock* by_length = nullptr;  // of all output indices, or null (SortedCopy)
+  bool past_cache = false;                            // rows are whole cache lines that nobody reads soon
 
   // The chunk: rows first_row .. end_row of `rows`, nonzeros begin_nonzero .. end_nonzero.
   std::uint64_t first_row = 0;
   std::uint64_t end_row = 0;
   std::uint64_t end_nonzero = 0;
+  /// The output index of the first or the last row of a chunk.
   [[nodiscard]] std::uint64_t row_at(std::uint64_t i) const { return rows == nullptr ? i : rows[i]; }
 
   Sink<T> sink;                  // boundary: the first and the last row of a chunk

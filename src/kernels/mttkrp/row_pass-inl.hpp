@@ -20,13 +20,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyad::HWY_NAMESPACE {
 
-/// Rows are requested twice: so many nonzeros ahead into the second-level cache, where more requests can be under way
-/// than the first level has room for, and shortly before they are used. Against one request 16 ahead on deli, rank 16
-/// (two cores of Emerald Rapids, in turn): f64 264 to 270 ms in place of 290 to 325, f32 165 to 186 in place of 174 to
-/// 192.
-constexpr std::uint64_t nonzeros_ahead = 48;
-constexpr std::uint64_t nonzeros_before_use = 8;
-static_assert(nonzeros_ahead + 4 <= SortedCopy::padding);
+/// How often rows are requested before they are used. Those from memory twice: so many nonzeros ahead into the
+/// second-level cache, where more requests can be under way than the first level has room for, and shortly before they
+/// are used. Against one request 16 ahead on deli, rank 16 (two cores of Emerald Rapids, in turn): f64 264 to 270 ms in
+/// place of 290 to 325, f32 165 to 186 in place of 174 to 192. Those from a third-level cache once: a second request
+/// takes longer than what it saves (factors of 6 to 13 MB, Zen 5: 1.15 to 1.25 of the time).
+enum class Requests { none, once, twice };
+constexpr std::uint64_t far_ahead = 48;
+constexpr std::uint64_t before_use = 8;
+constexpr std::uint64_t once_ahead = 24;
+static_assert(far_ahead + 4 <= SortedCopy::padding);
 
 /// Codes of one to three bytes.
 struct WholeCode {};
@@ -78,10 +81,9 @@ struct RowValues<T, WholeCode> {
 
 /// Sums of nonzeros that lie side by side, for C columns; their numbers count from the first one of the inputs. Inputs:
 /// number of factors when it is 1, 2 or 3, else 0.
-/// Whole: a row is these C columns and nothing else, so that addresses need no multiplication. Ahead: rows are
-/// requested before they are used. Everything is in locals: a vector store may alias anything, so members would be read
-/// again after each.
-template <class T, int C, class Index, class Value, int Inputs, bool Whole, bool Ahead>
+/// Whole: a row is these C columns and nothing else, so that addresses need no multiplication. Everything is in locals:
+/// a vector store may alias anything, so members would be read again after each.
+template <class T, int C, class Index, class Value, int Inputs, bool Whole, Requests ahead>
 struct RowPass {
   using Row = Cols<T, C>;
   static constexpr int most = Inputs > 0 ? Inputs : max_order;
@@ -112,10 +114,10 @@ struct RowPass {
   HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
   HWY_INLINE const T* row(int m, std::uint64_t z) const { return factors[m] + index_at(indices[m], z) * stride(); }
   HWY_INLINE void add(std::uint64_t z, Row& sum) const {
-    if (Ahead)
+    if (ahead != Requests::none)
       for (int m = 0; m < prefetched; ++m) {
-        prefetch_row_into_second_cache<T, C>(row(m, z + nonzeros_ahead));
-        prefetch_row<T, C>(row(m, z + nonzeros_before_use));
+        if (ahead == Requests::twice) prefetch_row_into_second_cache<T, C>(row(m, z + far_ahead));
+        prefetch_row<T, C>(row(m, z + (ahead == Requests::twice ? before_use : once_ahead)));
       }
     Row product = values.template at<Row>(z);
     for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));

@@ -16,7 +16,7 @@ namespace polyad::HWY_NAMESPACE {
 /// One instance, one function: the register allocation of one loop does not suffer from the others.
 template <class T, int C, class Value, int Inputs, bool Whole>
 HWY_NOINLINE void add_rows(const TileLoop<T>& l, std::uint64_t column) {
-  const RowPass<T, C, std::uint16_t, Value, Inputs, Whole, false> pass(l, column);
+  const RowPass<T, C, std::uint16_t, Value, Inputs, Whole, Requests::none> pass(l, column);
   const std::uint32_t* lengths = l.lengths;
   const std::uint64_t stride = pass.stride();
   T* out = l.out + column;
