@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -19,20 +21,20 @@ namespace polyad {
 
 namespace {
 
-/// Copies some elements: of a fibre there are so few that a call of memcpy, or the instruction that compilers put in
-/// its place, takes twice as long.
+/// Elements that are copied at a time.
+constexpr std::size_t copy_step = 8;
+
+[[nodiscard]] constexpr std::size_t in_steps(std::size_t count) {
+  return (count + copy_step - 1) / copy_step * copy_step;
+}
+
+/// Copies at least `count` elements, and at most in_steps(count): where most fibres are no longer than a step there is
+/// no branch that could be foreseen wrongly, nor a call of memcpy or the `rep movs` that compilers make of a loop.
 template <class T>
-void copy_few(const T* from, std::size_t count, T* to) {
-  constexpr std::size_t step = 16 / sizeof(T);
-  const auto copy = [&]<std::size_t some>(std::integral_constant<std::size_t, some>) {
-    std::memcpy(to, from, some * sizeof(T));
-    from += some;
-    to += some;
-  };
-  for (; count >= step; count -= step) copy(std::integral_constant<std::size_t, step>());
-  if ((count & 4U) != 0) copy(std::integral_constant<std::size_t, 4>());
-  if ((count & 2U) != 0) copy(std::integral_constant<std::size_t, 2>());
-  if ((count & 1U) != 0) copy(std::integral_constant<std::size_t, 1>());
+void copy_in_steps(const T* from, std::size_t count, T* to) {
+  std::memcpy(to, from, copy_step * sizeof(T));
+  if (count > copy_step) [[unlikely]]
+    std::memcpy(to + copy_step, from + copy_step, (in_steps(count) - copy_step) * sizeof(T));
 }
 
 /// The chunks of sorted nonzeros, arranged by one thread each. Levels: the fibre modes, then the leaf modes.
@@ -89,6 +91,21 @@ struct Arranger {
     return bounds;
   }
 
+  /// 64 bytes that are 0 or 1 as bits, the first one the lowest.
+  [[nodiscard]] static std::uint64_t bits_of(const std::uint8_t* bytes) {
+    std::uint64_t bits = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      std::uint64_t eight = 0;
+      if constexpr (std::endian::native == std::endian::little) {
+        std::memcpy(&eight, bytes + 8 * i, 8);
+      } else {
+        for (unsigned k = 0; k < 8; ++k) eight |= std::uint64_t{bytes[8 * i + k]} << (8 * k);
+      }
+      bits |= (eight * 0x0102040810204080U >> 56U) << (8 * i);  // byte k becomes bit 56 + k of the product
+    }
+    return bits;
+  }
+
   /// Counts the fibres of a chunk by length. \param fibre_lengths [nonzeros of the chunk] gets their lengths
   void count(std::uint64_t chunk, Sweep::Lengths& lengths, std::uint8_t* fibre_lengths) const {
     lengths.fill(0);
@@ -98,18 +115,22 @@ struct Arranger {
     };
     const std::uint64_t end = chunk_end(chunk);
     std::uint64_t begin = chunk_begin(chunk);
+    const auto take_to = [&](std::uint64_t next) {
+      for (; next - begin > Sweep::longest_fibre; begin += Sweep::longest_fibre) take(Sweep::longest_fibre);
+      take(next - begin);
+      begin = next;
+    };
     std::array<std::uint8_t, 1024> is_new;
     for (std::uint64_t block = begin + 1; block < end; block += is_new.size()) {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(is_new.size(), end - block));
       nonzeros.new_tuples(block, count, to.split.fibres.size(), is_new.data());
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t z = block + i;
-        if (is_new[i] == 0 && z - begin < Sweep::longest_fibre) continue;
-        take(z - begin);
-        begin = z;
-      }
+      std::fill(is_new.begin() + count, is_new.end(), std::uint8_t{0});
+      // By the bits of a word: a branch for every nonzero would be foreseen wrongly once a fibre.
+      for (std::size_t i = 0; i < count; i += 64)
+        for (std::uint64_t bits = bits_of(is_new.data() + i); bits != 0; bits &= bits - 1)
+          take_to(block + i + static_cast<std::size_t>(std::countr_zero(bits)));
     }
-    take(end - begin);
+    take_to(end);
   }
 
   [[nodiscard]] Sweep::Roots roots(std::uint64_t chunk) const {
@@ -135,6 +156,7 @@ struct Arranger {
     const Sweep::Lengths& lengths = to.lengths[chunk];
     std::array<std::uint64_t, Sweep::longest_fibre> fibre;  // next of each length
     std::array<std::uint64_t, Sweep::longest_fibre> nonzero;
+    std::array<std::uint64_t, Sweep::longest_fibre> nonzeros_end;
     std::uint64_t f = to.first[chunk];
     std::uint64_t z = chunk_begin(chunk);
     for (std::size_t l = 0; l < lengths.size(); ++l) {
@@ -142,15 +164,16 @@ struct Arranger {
       nonzero[l] = z;
       f += lengths[l];
       z += lengths[l] * (l + 1);
+      nonzeros_end[l] = z;
     }
     const std::size_t fibre_modes = ids.size();
     const std::uint64_t end = chunk_end(chunk);
     // Leaves and values some at a time, which stay in the first-level cache.
     constexpr std::size_t block = 2048;
     static_assert(Sweep::longest_fibre <= block && Sweep::longest_fibre <= std::numeric_limits<std::uint8_t>::max());
-    std::array<Leaf, block> of_leaves;
+    std::array<Leaf, block + copy_step> of_leaves;
     std::array<Leaf, block> room;
-    std::array<Value, block> of_values;
+    std::array<Value, block + copy_step> of_values;
     for (std::uint64_t begin = chunk_begin(chunk); begin < end;) {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(block, end - begin));
       copy_leaves(begin, count, of_leaves.data(), room.data());
@@ -161,8 +184,13 @@ struct Arranger {
         const std::uint64_t at = fibre[length - 1]++;
         for (std::size_t h = 0; h < fibre_modes; ++h) ids[h][at] = nonzeros.template index<Index>(h, begin + done);
         const std::uint64_t next = std::exchange(nonzero[length - 1], nonzero[length - 1] + length);
-        copy_few(of_leaves.data() + done, length, leaves + next);
-        copy_few(of_values.data() + done, length, values + next);
+        if (next + in_steps(length) <= nonzeros_end[length - 1]) [[likely]] {  // the next of this length comes over it
+          copy_in_steps(of_leaves.data() + done, length, leaves + next);
+          copy_in_steps(of_values.data() + done, length, values + next);
+        } else {
+          std::copy_n(of_leaves.data() + done, length, leaves + next);
+          std::copy_n(of_values.data() + done, length, values + next);
+        }
         done += length;
       }
       begin += done;

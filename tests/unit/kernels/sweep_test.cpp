@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <polyad/polyad.hpp>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/tensor_sample.hpp"
 #include "formats/sweep/sweep.hpp"
@@ -289,6 +293,72 @@ TEST(Sweep, FibresAreArrangedByLength) {
     EXPECT_NEAR(predicted, static_cast<double>(s.bytes()), 0.12 * predicted + 512)
         << fmt::format("{}", fmt::join(x.dims, "x"));
   }
+}
+
+/// Fibres of every length up to 130, several chunks of them.
+CooTensor fibres_of_all_lengths(Precision precision) {
+  constexpr std::uint64_t fibres = 900;
+  const auto length = [](std::uint64_t f) { return 1 + f * 37 % 130; };
+  std::uint64_t nnz = 0;
+  for (std::uint64_t f = 0; f < fibres; ++f) nnz += length(f);
+  CooTensor x = make_coo({fibres / 9, 9, 130}, nnz, precision, {});
+  visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+    std::uint64_t z = 0;
+    for (std::uint64_t f = 0; f < fibres; ++f)
+      for (std::uint64_t k = 0; k < length(f); ++k, ++z) {
+        v.indices[0][z] = static_cast<Index>(f / 9);
+        v.indices[1][z] = static_cast<Index>(f % 9);
+        v.indices[2][z] = static_cast<Index>(k);
+        v.values[z] = static_cast<Value>(z);
+      }
+  });
+  return x;
+}
+
+TEST(Sweep, EveryNonzeroStaysInItsFibre) {
+  for (const Precision precision : {Precision::f32, Precision::f64})
+    for (const bool sorted : {true, false}) {
+      CooTensor x = fibres_of_all_lengths(precision);
+      if (!sorted) sort_nonzeros(x, std::vector<int>{2, 1, 0}, {});
+      FormatOptions options;
+      options.leaf_modes = {2};
+      const Sweep s = Sweep::build(x, options, false, {});
+      ASSERT_EQ(s.split.fibres, (std::vector<int>{0, 1}));
+      const auto& leaves = std::get<Buffer<std::uint16_t>>(s.leaves);
+      const auto value = [&](std::uint64_t z) {
+        return std::visit([&](const auto& values) { return static_cast<double>(values[z]); }, s.values);
+      };
+      const auto id = [&](std::size_t h, std::uint64_t f) {
+        return std::uint64_t{std::get<Buffer<std::uint16_t>>(s.ids[h])[f]};
+      };
+      using Nonzero = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, double>;
+      std::vector<Nonzero> found;
+      std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::size_t>> pieces;
+      std::uint64_t fibre = 0;
+      for (std::uint64_t c = 0; c < s.chunks(); ++c)
+        for (std::size_t length = 1; length <= Sweep::longest_fibre; ++length)
+          for (int k = 0; k < s.lengths[c][length - 1]; ++k, ++fibre) {
+            pieces[{id(0, fibre), id(1, fibre)}].push_back(length);
+            for (std::size_t i = 0; i < length; ++i) {
+              const std::uint64_t z = found.size();
+              found.emplace_back(id(0, fibre), id(1, fibre), leaves[z], value(z));
+            }
+          }
+      std::ranges::sort(found);
+      std::vector<Nonzero> expected;
+      const CooTensor as_made = fibres_of_all_lengths(precision);
+      for (std::uint64_t z = 0; z < as_made.nnz(); ++z)
+        expected.emplace_back(as_made.index(0, z), as_made.index(1, z), as_made.index(2, z), as_made.value(z));
+      EXPECT_TRUE(found == expected);
+      // No fibre is in more pieces than its length, or the end of a chunk, makes necessary.
+      std::size_t more = 0;
+      for (auto& [ids, lengths] : pieces) {
+        std::size_t sum = 0;
+        for (const std::size_t l : lengths) sum += l;
+        more += lengths.size() - (sum + Sweep::longest_fibre - 1) / Sweep::longest_fibre;
+      }
+      EXPECT_LE(more, s.chunks());
+    }
 }
 
 TEST(TensorSample, CountsWithinAFewPercent) {
