@@ -108,8 +108,9 @@ template <class CostOf>
 
 /// The answer.
 struct SweepEstimate {
-  double ns = 0;        ///< MTTKRPs in all modes in turn, nanoseconds of one thread
-  double build_ns = 0;  ///< building it from coordinates, nanoseconds of one thread
+  double ns = 0;  ///< MTTKRPs in all modes in turn, nanoseconds of one thread
+  double build_ns =
+      0;  ///< building it from coordinates, nanoseconds of one thread at the pace of RowCost::instructions
   double build_bytes =
       0;             ///< held at once while it is built, beside the coordinates; 0: its bytes and a record per nonzero
   double bytes = 0;  ///< of its arrays for all modes

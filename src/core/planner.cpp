@@ -87,7 +87,7 @@ class Estimator {
     const bool is_coo = format.entry.name == "coo";
     FormatEstimate f{.format = format.entry.name,
                      .seconds = e.ns * 1e-9 / threads,
-                     .build_seconds = e.build_ns * 1e-9 / threads,
+                     .build_seconds = cost_.instructions(e.build_ns) * 1e-9 / threads,
                      .bytes = e.bytes,
                      .build_bytes = e.build_bytes > 0 ? e.build_bytes : e.bytes + (is_coo ? 0 : sort),
                      .kept_bytes = e.kept,
@@ -248,13 +248,13 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
     }
   }
   if (good.empty()) return {"coo", "nothing else fits the memory" + passed_over};
-  std::ranges::stable_sort(good, {}, &FormatEstimate::run_seconds);
-  // Estimates are no better than a tenth: of those that should take about as long, the one with the shortest sweep,
-  // which longer runs gain from.
+  std::ranges::stable_sort(good, {}, [](const FormatEstimate& f) { return f.run_seconds(); });
+  // Estimates are no better than a tenth: of those that should take about as long, the one that longer runs gain from.
   const auto close = std::ranges::find_if(
       good, [&](const FormatEstimate& f) { return f.run_seconds() > 1.1 * good[0].run_seconds(); });
-  const auto shortest = std::ranges::min_element(good.begin(), close, {}, &FormatEstimate::seconds);
-  std::rotate(good.begin(), shortest, std::next(shortest));
+  const auto taken =
+      std::ranges::min_element(good.begin(), close, {}, [](const FormatEstimate& f) { return f.run_seconds(4); });
+  std::rotate(good.begin(), taken, std::next(taken));
   std::string why = good[0].why;
   if (good.size() > 1) {
     const double times = good[1].run_seconds() / good[0].run_seconds();

@@ -276,7 +276,7 @@ const FormatClass copies_format = {
         e.bytes += SortedCopy::predicted_bytes(q.sample.tensor(), n, rows, q.sample.value_code());
         e.ns += sorted_copy_ns(q, n, rows, SortedCopy::orders_rows(shape_of(q.sample.tensor()), n, rows));
       }
-      e.build_ns = 16 * q.sample.nnz() * q.sample.order();
+      e.build_ns = 13 * q.sample.nnz() * q.sample.order();
       e.build_bytes = bytes_from_sorted(q, e.bytes);
       e.deterministic = true;
       e.why = "one narrow copy per mode, sorted by it: sums stay in registers";

@@ -378,7 +378,7 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   SweepEstimate e;
   // 64-bit indices are for the generic kernels.
   e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, {.overhead = 4});
-  e.build_ns = (leaf_copy ? 45 : 25) * q.sample.nnz();
+  e.build_ns = (leaf_copy ? 38 : 20) * q.sample.nnz();
   FormatOptions options;
   options.rank = q.rank;
   e.bytes = storage_of(q.sample, split, options).bytes;

@@ -301,7 +301,7 @@ const FormatClass tiles_format = {
         most_tiles = std::max(most_tiles, t.tiles);
       }
       e.repeats = most_tiles == 1;
-      e.build_ns = 18 * q.sample.nnz() * q.sample.order();
+      e.build_ns = 17 * q.sample.nnz() * q.sample.order();
       e.build_bytes = bytes_from_sorted(q, e.bytes);
       e.deterministic = true;
       e.why = most_tiles == 1 ? "nothing to cut into tiles: the same as copies"
