@@ -63,8 +63,8 @@ struct FormatEstimate {
 inline constexpr double usual_size = 1.5;
 
 /// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else, of
-/// those whose run_seconds are estimated within a tenth of the fastest, the one that is the fastest in runs of four
-/// times as many sweeps; either way one that has kernels of its own, fits the memory, is no larger than `most_size`
+/// those whose run_seconds are estimated within a tenth of the fastest, the one that is the fastest in runs of
+/// twice as many sweeps; either way one that has kernels of its own, fits the memory, is no larger than `most_size`
 /// times the coordinates and, if the context is deterministic, promises the same bits. coo where nothing does. With
 /// devices: what tune_format found for them, else the first of hb-csf, b-csf, f-coo and coo that fits the host and
 /// stays on the devices, else the first that fits the host (most_size counts when it is below the usual). For a

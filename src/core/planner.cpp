@@ -253,7 +253,7 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   const auto close = std::ranges::find_if(
       good, [&](const FormatEstimate& f) { return f.run_seconds() > 1.1 * good[0].run_seconds(); });
   const auto taken =
-      std::ranges::min_element(good.begin(), close, {}, [](const FormatEstimate& f) { return f.run_seconds(4); });
+      std::ranges::min_element(good.begin(), close, {}, [](const FormatEstimate& f) { return f.run_seconds(2); });
   std::rotate(good.begin(), taken, std::next(taken));
   std::string why = good[0].why;
   if (good.size() > 1) {

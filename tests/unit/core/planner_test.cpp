@@ -50,7 +50,7 @@ TEST(Planner, RanksAllFormatsAndSaysWhy) {
   EXPECT_LE(chosen.run_seconds(), 1.1 * ranking[0].run_seconds());
   for (const FormatEstimate& e : ranking)
     if (!e.repeats && e.has_kernel && e.run_seconds() <= 1.1 * ranking[0].run_seconds()) {
-      EXPECT_LE(chosen.run_seconds(4), e.run_seconds(4)) << e.format;
+      EXPECT_LE(chosen.run_seconds(2), e.run_seconds(2)) << e.format;
     }
   // The usual size: a copy per mode only if it is small.
   const Choice usual = choose_format(x, 16);
