@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,13 +17,15 @@ namespace polyad {
 
 namespace {
 
-/// Hashes that are kept. The estimate's standard deviation is 1 / sqrt(kept - 2).
+/// Hashes that are kept at least where there are as many. The estimate's standard deviation is 1 / sqrt(kept - 2).
 constexpr std::size_t kept = 4096;
 
-/// The smallest distinct hashes seen, at least `kept` of them: an open hash table that is cut down when it is half
-/// full.
+/// The smallest distinct hashes seen: those up to a limit, or at least `kept` of them, in an open hash table that is
+/// cut down when it is half full.
 class SmallestHashes {
  public:
+  explicit SmallestHashes(std::uint64_t limit) : largest_(limit) {}
+
   void add(std::uint64_t hash) {
     hash = std::max<std::uint64_t>(hash, 1);
     if (hash > largest_ || hash == last_) return;
@@ -37,17 +39,27 @@ class SmallestHashes {
 
   /// No larger hash is of interest.
   [[nodiscard]] std::uint64_t largest() const { return largest_; }
+  /// Whether there was a limit, and too few hashes below it for an estimate.
+  [[nodiscard]] bool too_few() const { return largest_ != no_limit && used_ < fewest; }
 
   /// How many distinct values were seen.
-  [[nodiscard]] double count() {
-    if (used_ < kept) return static_cast<double>(used_);
-    cut();
-    return static_cast<double>(kept - 1) / (static_cast<double>(largest_) / std::ldexp(1.0, 64));
+  [[nodiscard]] double count() const { return std::round(static_cast<double>(used_) / share_of(largest_)); }
+
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+  /// A limit below which there are as many hashes as the table takes, of so many values at most.
+  [[nodiscard]] static std::uint64_t limit_for(std::uint64_t values) {
+    constexpr std::uint64_t wanted = table_size / 2 / 8 * 7;
+    return values <= wanted ? no_limit : no_limit / values * wanted;
   }
 
  private:
-  static constexpr std::size_t table_size = 4 * kept;
+  static constexpr std::size_t table_size = 8 * kept;
+  /// Standard deviation 2.2 %.
+  static constexpr std::size_t fewest = kept / 2;
   static constexpr std::uint64_t empty = 0;  // a hash of 0 is taken for one of 1
+
+  /// The share of all hashes up to one.
+  [[nodiscard]] static double share_of(std::uint64_t hash) { return std::ldexp(static_cast<double>(hash), -64); }
 
   void insert(std::uint64_t hash) {
     // The high bits say how small a hash is, so its place comes from the low ones.
@@ -60,13 +72,13 @@ class SmallestHashes {
     if (++used_ == table_size / 2) cut();
   }
 
-  /// Keeps the `kept` smallest.
+  /// Keeps those below the `kept` smallest.
   void cut() {
     std::vector<std::uint64_t> found;
     for (const std::uint64_t h : slots_)
       if (h != empty) found.push_back(h);
-    std::ranges::nth_element(found, found.begin() + (kept - 1));
-    largest_ = found[kept - 1];
+    std::ranges::nth_element(found, found.begin() + kept);
+    largest_ = found[kept] - 1;
     std::ranges::fill(slots_, empty);
     used_ = 0;
     for (const std::uint64_t h : std::span(found).first(kept)) insert(h);
@@ -75,7 +87,7 @@ class SmallestHashes {
   std::vector<std::uint64_t> slots_ = std::vector<std::uint64_t>(table_size, empty);
   std::size_t used_ = 0;
   std::uint64_t last_ = empty;  // neighbours often have the same tuple
-  std::uint64_t largest_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t largest_;
 };
 
 /// Tuples are marked in a table when there can be no more: the table fits the second-level cache.
@@ -120,53 +132,105 @@ double count_marked(const TupleSource<Index>& source, std::span<const std::uint6
   return static_cast<double>(found);
 }
 
-template <class Index, class Value>
-double estimate_distinct(const CooView<const Index, Value>& x, std::uint32_t modes, int shift, const Context& context) {
-  const int threads = context.thread_count();
+/// Tuples of some modes that are to be counted.
+template <class Index>
+struct Counting {
   TupleSource<Index> source;
-  source.shift = shift;
   std::array<std::uint64_t, max_order> lengths = {};  // [source.modes]
-  for (std::size_t m = 0; m < static_cast<std::size_t>(x.order); ++m) {
-    if ((modes >> m & 1U) == 0) continue;
-    lengths[source.modes] = (x.dims[m] >> static_cast<unsigned>(shift)) + 1;
-    source.indices[source.modes] = x.indices[m];
-    source.factors[source.modes++] = mixed(m + 1) | 1U;
+  double* count = nullptr;                            // the result
+
+  template <class Value>
+  Counting(const CooView<const Index, Value>& x, const TensorSample::Tuples& tuples, double& result) : count(&result) {
+    source.shift = tuples.shift;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(x.order); ++m) {
+      if ((tuples.modes >> m & 1U) == 0) continue;
+      lengths[source.modes] = (x.dims[m] >> static_cast<unsigned>(tuples.shift)) + 1;
+      source.indices[source.modes] = x.indices[m];
+      source.factors[source.modes++] = mixed(m + 1) | 1U;
+    }
   }
-  const std::uint64_t possible = possible_tuples(source, lengths);
-  if (possible <= most_marked && possible <= std::max<std::uint64_t>(kept, x.nnz))
-    return count_marked(source, lengths, possible, x.nnz, threads);
-  std::vector<SmallestHashes> found(static_cast<std::size_t>(threads));
+};
+
+/// Estimates all that are given, in one pass over the nonzeros: most of a pass is waiting for them. Those of which few
+/// hashes are below the limit stay.
+template <class Index>
+void estimate(std::vector<Counting<Index>>& all, std::uint64_t limit, std::uint64_t nnz, int threads) {
+  std::vector<std::vector<SmallestHashes>> found(static_cast<std::size_t>(threads));
   cpu::run_team(threads, [&](int rank, int size) {
-    const cpu::Share share = cpu::share_of(x.nnz, rank, size);
-    SmallestHashes& mine = found[static_cast<std::size_t>(rank)];
+    const cpu::Share share = cpu::share_of(nnz, rank, size);
+    std::vector<SmallestHashes>& mine = found[static_cast<std::size_t>(rank)];
+    mine.assign(all.size(), SmallestHashes(limit));
     constexpr std::size_t at_once = 512;
     std::array<std::uint64_t, at_once + hash_padding> hashes;
     for (std::uint64_t begin = share.begin; begin < share.end; begin += at_once) {
       const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(share.end - begin, at_once));
-      const std::size_t small = small_hashes(source, begin, count, mine.largest(), hashes.data());
-      for (std::size_t i = 0; i < small; ++i) mine.add(hashes[i]);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        const std::size_t small = small_hashes(all[k].source, begin, count, mine[k].largest(), hashes.data());
+        for (std::size_t i = 0; i < small; ++i) mine[k].add(hashes[i]);
+      }
     }
   });
-  for (std::size_t t = 1; t < found.size(); ++t) found[0].add(found[t]);
-  return found.empty() ? 0 : found[0].count();
+  std::size_t rest = 0;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    SmallestHashes& whole = found[0][k];
+    for (std::size_t t = 1; t < found.size(); ++t)
+      if (!found[t].empty()) whole.add(found[t][k]);
+    *all[k].count = whole.count();
+    if (whole.too_few()) all[rest++] = all[k];
+  }
+  all.erase(all.begin() + static_cast<std::ptrdiff_t>(rest), all.end());
+}
+
+/// Those that fit a table are counted, the others estimated: of hashes up to a limit, and where these are few once more
+/// without it.
+template <class Index>
+void count_all(const std::vector<Counting<Index>>& wanted, std::uint64_t nnz, int threads) {
+  std::vector<Counting<Index>> many;
+  for (const Counting<Index>& c : wanted) {
+    const std::uint64_t possible = possible_tuples(c.source, c.lengths);
+    if (possible <= most_marked && possible <= std::max<std::uint64_t>(kept, nnz)) {
+      *c.count = count_marked(c.source, c.lengths, possible, nnz, threads);
+    } else {
+      many.push_back(c);
+    }
+  }
+  for (const std::uint64_t limit : {SmallestHashes::limit_for(nnz), SmallestHashes::no_limit})
+    if (!many.empty()) estimate(many, limit, nnz, threads);
+}
+
+std::uint32_t bits_of(std::span<const int> modes) {
+  std::uint32_t bits = 0;
+  for (const int m : modes) bits |= std::uint32_t{1} << static_cast<unsigned>(m);
+  return bits;
 }
 
 }  // namespace
 
-double TensorSample::distinct(std::span<const int> modes, int shift) const {
-  std::uint32_t bits = 0;
-  for (const int m : modes) bits |= std::uint32_t{1} << static_cast<unsigned>(m);
-  const auto [known, is_new] = known_.try_emplace({bits, shift}, 0.0);
-  if (is_new)
-    known->second = visit(x_, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
-      return estimate_distinct(v, bits, shift, context_);
-    });
-  return known->second;
+void TensorSample::look_at(std::span<const Tuples> tuples) const {
+  visit(x_, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
+    std::vector<Counting<std::remove_const_t<Index>>> unknown;
+    for (const Tuples& t : tuples)
+      if (const auto [known, is_new] = known_.try_emplace({t.modes, t.shift}, 0.0); is_new)
+        unknown.emplace_back(v, t, known->second);
+    count_all(unknown, v.nnz, context_.thread_count());
+  });
+}
+
+void TensorSample::look_at_fibres() const {
+  const std::uint32_t all = all_modes();
+  std::vector<Tuples> tuples = {{all, block_bits}};
+  for (int m = 0; m < order(); ++m) tuples.push_back({all & ~(std::uint32_t{1} << static_cast<unsigned>(m)), 0});
+  look_at(tuples);
+}
+
+double TensorSample::distinct(std::span<const int> modes) const {
+  const Tuples tuples{bits_of(modes), 0};
+  look_at({&tuples, 1});
+  return known_.at({tuples.modes, tuples.shift});
 }
 
 double TensorSample::at_least(std::span<const int> modes) const {
-  std::uint32_t bits = 0;
-  for (const int m : modes) bits |= std::uint32_t{1} << static_cast<unsigned>(m);
+  const std::uint32_t bits = bits_of(modes);
   double most = 1;
   for (const auto& [of, count] : known_)
     if (of.second == 0 && (of.first & ~bits) == 0) most = std::max(most, count);
@@ -177,6 +241,7 @@ double TensorSample::fibres(int mode) const {
   std::vector<int> others;
   for (int m = 0; m < order(); ++m)
     if (m != mode) others.push_back(m);
+  look_at_fibres();
   return distinct(others);
 }
 
@@ -186,9 +251,9 @@ double TensorSample::occurring(int mode) const {
 }
 
 double TensorSample::nonzeros_per_block() const {
-  std::vector<int> all(static_cast<std::size_t>(order()));
-  std::iota(all.begin(), all.end(), 0);
-  return std::max(1.0, nnz() / std::max(1.0, distinct(all, 5)));
+  look_at_fibres();
+  const std::uint32_t all = all_modes();
+  return std::max(1.0, nnz() / std::max(1.0, known_.at({all, block_bits})));
 }
 
 double TensorSample::largest_share(int mode, int shift) const {

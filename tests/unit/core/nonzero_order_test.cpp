@@ -45,6 +45,27 @@ TEST(NonzeroOrder, IsSeenWhereverAPairBreaksIt) {
   }
 }
 
+TEST(NonzeroOrder, IsSeenInEveryLaneAndIndex) {
+  // 70 nonzeros: whole vectors of any length, and what is left over. Their first indices agree more or less long.
+  for (std::size_t at = 0; at + 1 < 70; ++at)
+    for (std::size_t mode = 0; mode < 3; ++mode) {
+      std::vector<oracle::Nonzero> all;
+      for (std::uint64_t z = 0; z < 70; ++z) {
+        oracle::Nonzero nonzero{{50, 40, 30}, 1};
+        nonzero.index[mode] = z;
+        all.push_back(nonzero);
+      }
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), NonzeroOrder::strict) << at;
+      all[at + 1] = all[at];
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), NonzeroOrder::sorted) << at;
+      all[at].index[mode] = at + 1;
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), NonzeroOrder::none) << at;
+      all[at].index[mode] = at;
+      all[at + 1].index[2] = mode == 2 ? at : 29;
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), mode == 2 ? NonzeroOrder::sorted : NonzeroOrder::none) << at;
+    }
+}
+
 TEST(NonzeroOrder, OfFewerThanTwoIsStrict) {
   EXPECT_EQ(order_by({}, {0, 1, 2}, 1), NonzeroOrder::strict);
   EXPECT_EQ(order_by({{{1, 2, 3}, 1}}, {0, 1, 2}, 1), NonzeroOrder::strict);

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor_sample.hpp"
 #include "formats/sweep/sweep.hpp"
 #include "oracle/kernel_oracle.hpp"
 
@@ -359,23 +358,6 @@ TEST(Sweep, EveryNonzeroStaysInItsFibre) {
       }
       EXPECT_LE(more, s.chunks());
     }
-}
-
-TEST(TensorSample, CountsWithinAFewPercent) {
-  const CooTensor x = integers({300, 400, 500}, 60000, 3, {1, 1, 4});
-  const TensorStatistics s = statistics(x);
-  Context three;
-  three.threads = 3;
-  const TensorSample one(x, {});
-  const TensorSample other(x, three);
-  for (int m = 0; m < 3; ++m) {
-    const auto exact = static_cast<double>(s.modes[static_cast<std::size_t>(m)].fibres.count);
-    EXPECT_NEAR(one.fibres(m), exact, 0.06 * exact) << m;
-    EXPECT_EQ(one.fibres(m), other.fibres(m)) << "whatever the threads";
-    const std::vector<int> single = {m};
-    EXPECT_EQ(one.distinct(single), static_cast<double>(s.modes[static_cast<std::size_t>(m)].slices.count)) << "exact";
-  }
-  EXPECT_GE(one.nonzeros_per_block(), 1);
 }
 
 }  // namespace
