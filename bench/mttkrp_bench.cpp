@@ -134,7 +134,7 @@ void compare(const CooTensor& x, const Context& context, int repeat, const std::
     const bool taken = estimate.format == choice.format;
     try {
       Tensor t;
-      const FormatOptions options = options_for({estimate.format, {}, estimate.leaf_modes}, R);
+      const FormatOptions options = options_for({estimate.format, {}, estimate.leaf_modes, estimate.value_code}, R);
       const double build_seconds = seconds([&] { t = build(x, estimate.format, options, context); });
       Workspace workspace;
       workspace.keep_products();

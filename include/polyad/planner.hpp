@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,12 +19,13 @@ namespace polyad {
 
 /// A format and the reason for it.
 struct Choice {
-  std::string_view format;           ///< its name in the registry
-  std::string why;                   ///< a sentence without its full stop
-  std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
+  std::string_view format;                                ///< its name in the registry
+  std::string why;                                        ///< a sentence without its full stop
+  std::vector<int> leaf_modes = {};                       ///< FormatOptions::leaf_modes, where the format has them
+  std::shared_ptr<const ValueCode> value_code = nullptr;  ///< FormatOptions::value_code, if it was looked for
 };
 
-/// What to build a chosen format with.
+/// What to build a chosen format of the same tensor with.
 [[nodiscard]] FormatOptions options_for(const Choice& choice, std::uint64_t rank);
 
 /// Formats are compared by what building them and so many sweeps take: what a CP-ALS does at most, unless it is told
@@ -44,6 +46,7 @@ struct FormatEstimate {
   bool repeats = false;              ///< it would be built as another format is: not worth trying beside it
   std::string why;                   ///< what the time is made of
   std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
+  std::shared_ptr<const ValueCode> value_code = nullptr;  ///< FormatOptions::value_code, if it was looked for
 
   /// Building it, and expected_sweeps, or a multiple of them.
   [[nodiscard]] double run_seconds(int times = 1) const { return build_seconds + times * expected_sweeps * seconds; }

@@ -42,7 +42,8 @@ struct FormatOptions {
   /// sweep: the leaf modes (0-based), which follow each other in the cycle of all modes. Empty: those whose sweep
   /// should cost least. What the planner found (options_for) saves looking for them again.
   std::vector<int> leaf_modes = {};
-  /// Set by build() for formats that are built once for each mode: how values are stored (copies, tiles).
+  /// copies, tiles, merged, sweep-two: how the values of this tensor are stored. Unset: looked for, a pass over all of
+  /// them. What the planner found (options_for) saves looking again.
   std::shared_ptr<const ValueCode> value_code = nullptr;
 };
 

@@ -96,7 +96,8 @@ class Estimator {
                      .fits = true,
                      .repeats = e.repeats,
                      .why = e.why,
-                     .leaf_modes = e.leaf_modes};
+                     .leaf_modes = e.leaf_modes,
+                     .value_code = sample_.known_value_code()};
     if (context_.deterministic && !e.deterministic) {
       f.seconds = e.ns * 1e-9 * 1.5;
       f.why += "; here every thread reads all nonzeros, to give the same bits for any number of them";
@@ -160,6 +161,7 @@ FormatOptions options_for(const Choice& choice, std::uint64_t rank) {
   FormatOptions options;
   options.rank = rank;
   options.leaf_modes = choice.leaf_modes;
+  options.value_code = choice.value_code;
   return options;
 }
 
@@ -233,6 +235,7 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
     const FormatEstimate f = estimator.of(class_named(tuned->format));
     if (f.fits && f.bytes <= most_bytes) {  // it was built, and was that small
       tuned->leaf_modes = f.leaf_modes;
+      tuned->value_code = f.value_code;
       return *std::move(tuned);
     }
   }
@@ -261,7 +264,7 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
     why += times < 1.05 ? fmt::format("; a run with {} takes about as long", good[1].format)
                         : fmt::format("; a run with {} takes {:.1f} times as long", good[1].format, times);
   }
-  return {good[0].format, why + passed_over, good[0].leaf_modes};
+  return {good[0].format, why + passed_over, good[0].leaf_modes, good[0].value_code};
 }
 
 }  // namespace polyad

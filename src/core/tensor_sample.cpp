@@ -278,7 +278,7 @@ double TensorSample::largest_share(int mode, int shift) const {
 }
 
 const ValueCode& TensorSample::value_code() const {
-  if (!value_code_) value_code_ = ValueCode::of(x_, context_);
+  if (!value_code_) value_code_ = std::make_shared<const ValueCode>(ValueCode::of(x_, context_));
   return *value_code_;
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -45,6 +45,8 @@ class TensorSample {
   [[nodiscard]] double fibres(int mode) const;
   /// The narrowest code of the values.
   [[nodiscard]] const ValueCode& value_code() const;
+  /// The same if somebody asked for it, else nothing.
+  [[nodiscard]] std::shared_ptr<const ValueCode> known_value_code() const { return value_code_; }
   /// The share of the nonzeros that the largest group of 2^shift neighbouring slices of a mode has, from 4,096 of them:
   /// what one thread has to do at least where the rows of such a group belong to one.
   [[nodiscard]] double largest_share(int mode, int shift = 0) const;
@@ -63,7 +65,7 @@ class TensorSample {
   const CooTensor& x_;
   Context context_;
 
-  mutable std::optional<ValueCode> value_code_;
+  mutable std::shared_ptr<const ValueCode> value_code_;
   mutable std::map<std::pair<std::uint32_t, int>, double> known_;  // by the bits of the modes and the shift
 };
 

@@ -76,7 +76,8 @@ Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& contex
     if (static_cast<int>(found.size()) == candidates) break;
     try {
       Tensor tensor =
-          build(x, candidate.format, options_for({candidate.format, {}, candidate.leaf_modes}, rank), context);
+          build(x, candidate.format,
+                options_for({candidate.format, {}, candidate.leaf_modes, candidate.value_code}, rank), context);
       if (static_cast<double>(tensor.bytes()) > most_bytes) continue;
       found.push_back({candidate.format, candidate.leaf_modes,
                        x.precision() == Precision::f32 ? seconds_of_sweep<float>(tensor, rank, context)

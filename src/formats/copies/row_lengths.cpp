@@ -48,6 +48,7 @@ void SortedCopy::order_by_length(const Context& context) {
 void SortedCopy::order_rows(std::uint64_t from, std::uint64_t to, OrderScratch& scratch) {
   const std::uint64_t first = begin[from];
   const std::uint64_t nonzeros = begin[to] - first;
+  if (nonzeros == 0) return;  // rows that do not occur are all alike
   const auto count = static_cast<std::size_t>(to - from);
   // A counting sort: those of one length stay as they are.
   std::vector<std::uint32_t>& begins = scratch.begins;

@@ -34,21 +34,28 @@ struct Squares {
   }
 };
 
-/// Eight sums side by side: one would wait for every addition.
+/// Eight sums side by side: one would wait for every addition. Arrays of them, which compilers keep in vectors.
 template <class Value>
 Squares squares_of(const Value* values, std::size_t n, double scale) {
   constexpr std::size_t lanes = 8;
-  std::array<Squares, lanes> parts = {};
+  std::array<double, lanes> sums = {};
+  std::array<double, lanes> largest = {};
   std::size_t k = 0;
-  const auto add = [&](std::size_t lane) {
-    const double v = static_cast<double>(values[k + lane]);
-    parts[lane].add({(v * scale) * (v * scale), std::abs(v)});
-  };
   for (; k + lanes <= n; k += lanes)
-    for (std::size_t i = 0; i < lanes; ++i) add(i);
-  for (std::size_t i = 0; k + i < n; ++i) add(i);
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const double v = static_cast<double>(values[k + i]);
+      sums[i] += (v * scale) * (v * scale);
+      largest[i] = std::abs(v) > largest[i] ? std::abs(v) : largest[i];
+    }
   Squares all;
-  for (const Squares& s : parts) all.add(s);
+  for (std::size_t i = 0; i < lanes; ++i) {
+    if (k + i < n) {
+      const double v = static_cast<double>(values[k + i]);
+      sums[i] += (v * scale) * (v * scale);
+      largest[i] = std::max(largest[i], std::abs(v));
+    }
+    all.add({sums[i], largest[i]});
+  }
   return all;
 }
 
