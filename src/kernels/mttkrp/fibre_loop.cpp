@@ -58,14 +58,14 @@ struct FibreRows {
   }
 };
 
-/// sums(leaf) += x * row, in halves: see Cols::add_to.
+/// sums(leaf) += x * row; as Cols::add_to
 template <class T, int C>
 HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to) {
   using Row = Cols<T, C>;
   const typename Row::D d;
   for (int i = 0; i < Row::vectors; ++i, to += Row::lanes) {
 #if HWY_CAP_GE512
-    if constexpr (Row::lanes * sizeof(T) == 64) {
+    if (Row::lanes * sizeof(T) == 64 && cpu::halve_wide_stores) {
       const hn::Half<typename Row::D> half;
       const auto s = hn::Set(half, x);
       hn::StoreU(hn::MulAdd(s, hn::LowerHalf(half, row.v[i]), hn::LoadU(half, to)), half, to);

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "backends/cpu/wide_stores.hpp"
 #include "kernels/mttkrp/output.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -65,12 +66,11 @@ struct Cols {
   HWY_INLINE void add(const Cols& other) {
     for (int i = 0; i < vectors; ++i) v[i] = hn::Add(v[i], other.v[i]);
   }
-  /// p += this. 64-byte vectors go in halves: loading a row that was just stored is 9 cycles slower in one piece (Zen
-  /// 4).
+  /// p += this
   HWY_INLINE void add_to(T* HWY_RESTRICT p) const {
     for (int i = 0; i < vectors; ++i, p += lanes) {
 #if HWY_CAP_GE512
-      if constexpr (lanes * sizeof(T) == 64) {
+      if (lanes * sizeof(T) == 64 && cpu::halve_wide_stores) {
         const hn::Half<D> half;
         hn::StoreU(hn::Add(hn::LoadU(half, p), hn::LowerHalf(half, v[i])), half, p);
         hn::StoreU(hn::Add(hn::LoadU(half, p + lanes / 2), hn::UpperHalf(half, v[i])), half, p + lanes / 2);
