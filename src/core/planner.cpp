@@ -58,9 +58,9 @@ double model_bytes(const CooTensor& x, std::uint64_t rank) {
 }
 
 /// A format that nothing but the generic kernels works on: decoded to coordinates block by block.
-SweepEstimate estimate_generic(const EstimateRequest& q) {
+SweepEstimate estimate_generic(const EstimateRequest& q, double decode_ns) {
   SweepEstimate e;
-  e.ns = nonzero_loops_ns(q, {.overhead = 4});
+  e.ns = nonzero_loops_ns(q, {.overhead = 0.9 + decode_ns, .outputs = q.threads});  // as coordinates
   e.build_ns = 30 * q.sample.nnz() * q.sample.order();
   e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
   e.why = "no MTTKRP kernel of its own: decoded block by block";
@@ -81,7 +81,7 @@ class Estimator {
   }
 
   [[nodiscard]] FormatEstimate of(const FormatClass& format) const {
-    const SweepEstimate e = format.estimate ? format.estimate(request_) : estimate_generic(request_);
+    const SweepEstimate e = format.estimate ? format.estimate(request_) : estimate_generic(request_, format.decode_ns);
     const int threads = context_.thread_count();
     const double sort = static_cast<double>(sort_bytes_per_nonzero) * sample_.nnz();
     const bool is_coo = format.entry.name == "coo";

@@ -87,6 +87,9 @@ const FormatClass cfb_format = {
                                    fibres * static_cast<double>(id_bytes(x.dims, mode)) + nnz * per_nonzero,
                                "2F + 2*nnz",
                                {}};
-    }};
+    },
+    nullptr,
+    false,
+    8};
 
 }  // namespace polyad

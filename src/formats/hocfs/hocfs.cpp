@@ -130,7 +130,10 @@ const FormatClass hocfs_csr_format = {
           size.bytes + (size.fibres + 1) * static_cast<double>(Offsets::width_of(x.nnz())) + nnz * per_nonzero,
           "2S + 2F + 2*nnz",
           {}};
-    }};
+    },
+    nullptr,
+    false,
+    8};
 
 extern const FormatClass hocfs_ell_format;
 const FormatClass hocfs_ell_format = {
@@ -156,6 +159,9 @@ const FormatClass hocfs_ell_format = {
           size.bytes + (inner + 1) * static_cast<double>(Offsets::width_of(begins ? begins->back() : ~0ULL)) +
               elements * per_element + static_cast<double>(marks * sizeof(HocfsEll::Mark)),
           "2S + S' + F + 2P (S' innermost slices, P padded elements)", ell_refusal(begins, x.nnz(), mode)};
-    }};
+    },
+    nullptr,
+    false,
+    16};
 
 }  // namespace polyad

@@ -90,6 +90,9 @@ const FormatClass hocsr_format = {
       return StoragePrediction{rows + 2 * nnz,
                                (rows + 1) * static_cast<double>(Offsets::width_of(x.nnz())) + nnz * per_nonzero,
                                "prod(dims without n) + 2*nnz", refusal(x.dims, mode)};
-    }};
+    },
+    nullptr,
+    false,
+    10};
 
 }  // namespace polyad

@@ -250,7 +250,7 @@ double tiles_ns(const EstimateRequest& q, const Tiling& t) {
   const int last = n == q.sample.order() - 1 ? n - 1 : q.sample.order() - 1;
   const double in_fibre = q.sample.nnz() / std::max(1.0, q.sample.fibres(last)) /
                           std::sqrt(static_cast<double>(t.counts[static_cast<std::size_t>(last)]));
-  double row = q.cost.instructions(0.2);  // as in sorted_copy_ns
+  double row = q.cost.instructions(0.2 + many_inputs_ns(q));  // as in sorted_copy_ns
   for (int m = 0; m < q.sample.order(); ++m)
     if (m != n) row += q.cost.multiplying(tile, q.lines(), m == last ? 1 : std::max(1.0, in_fibre));
   const double read = t.input_rows() * q.row_bytes();
