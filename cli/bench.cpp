@@ -168,7 +168,7 @@ class Measurement {
   }
 
  private:
-  /// A format that is built for one mode as one tensor per wanted mode, else one tensor for all.
+  /// A format that is built for one mode as one tensor per wanted mode, unless all are wanted; else one tensor for all.
   struct Built {
     std::vector<std::unique_ptr<Tensor>> tensors;
     double seconds = 0;
@@ -180,7 +180,8 @@ class Measurement {
   Built build_format(const Choice& choice) const {
     Built built;
     FormatOptions options = options_for(choice, report_.rank);
-    const bool per_mode = format_named(choice.format).mode_specific && options_.operation != "cpd";
+    const bool per_mode = format_named(choice.format).mode_specific && options_.operation != "cpd" &&
+                          report_.modes.size() < x_.dims.size();
     const bool streams =
         choice.format == "stream" && stays_in_file(options_.operation) && x_.duplicates_merged && can_stream(x_);
     const std::string phase = fmt::format("building {}", choice.format);

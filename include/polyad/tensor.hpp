@@ -42,8 +42,9 @@ struct FormatOptions {
   /// sweep: the leaf modes (0-based), which follow each other in the cycle of all modes. Empty: those whose sweep
   /// should cost least. What the planner found (options_for) saves looking for them again.
   std::vector<int> leaf_modes = {};
-  /// copies, tiles, merged, sweep-two: how the values of this tensor are stored. Unset: looked for, a pass over all of
-  /// them. What the planner found (options_for) saves looking again.
+  /// copies, tiles, merged, sweep-two: how the values of this very tensor are stored. Unset: looked for, a pass over
+  /// all of them. What the planner found (options_for) saves looking again. A code that does not suit a sample of the
+  /// values is not taken.
   std::shared_ptr<const ValueCode> value_code = nullptr;
 };
 

@@ -28,7 +28,8 @@ namespace polyad {
 /// Factors below this come from the caches as fast as copies use them; requesting their rows costs instructions: nell2
 /// at rank 32 (3.7 MB) 1.08 of the time, at rank 64 (7.4 MB) 0.86.
 inline constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
-/// Rows of larger factors are requested twice.
+/// Rows of larger factors are requested twice where the copy has indices of 24 bits; with those of 16 bits once, with
+/// wider ones twice, whatever their size.
 inline constexpr std::uint64_t out_of_caches = std::uint64_t{24} << 20U;
 
 /// The question.
@@ -58,7 +59,7 @@ struct EstimateRequest {
   /// requested ahead, the others are not.
   [[nodiscard]] double multiplying(int mode, double bytes, double reuse = 1) const {
     if (sample.dim(mode) * row_bytes() >= static_cast<double>(out_of_reach))
-      return cost.reading_alone(bytes, lines(), reuse);
+      return cost.reading_alone(bytes, lines(), reuse, sample.dim(mode) * row_bytes() >= out_of_caches ? 2 : 1);
     return cost.multiplying(bytes, lines(), reuse) * among_streams(bytes);
   }
   /// Adding to a row of its output.
@@ -178,6 +179,11 @@ struct NonzeroLoops {
   return sum;
 }
 
+/// A loop over coordinates in the order they have, or what is decoded to them in so many nanoseconds a nonzero.
+[[nodiscard]] inline double coordinates_ns(const EstimateRequest& q, double decode_ns = 0) {
+  return nonzero_loops_ns(q, {.overhead = 0.9 + decode_ns, .outputs = q.threads});
+}
+
 /// What a nonzero costs more in loops that are not compiled for the number of inputs (RowPass: more than three).
 /// Without it copies and tiles were estimated at 0.45 of their time on vast.
 [[nodiscard]] inline double many_inputs_ns(const EstimateRequest& q) {
@@ -186,8 +192,8 @@ struct NonzeroLoops {
 }
 
 /// A loop over nonzeros sorted by mode n in the plainest form (formats/copies), with so many rows of the output: per
-/// row a branch that is not foreseen, unless rows of one length come together, which saves 3.5 to 8 ns. The 0.2 ns of a
-/// nonzero were 0.5: 24 ms for a mode of nell2 that takes 18.
+/// row a branch that is not foreseen, unless rows of one length come together, which saves 3 ns and more. The 0.2 ns of
+/// a nonzero were 0.5: 24 ms for a mode of nell2 that takes 18.
 [[nodiscard]] inline double sorted_copy_ns(const EstimateRequest& q, int n, double rows, bool by_length) {
   double row = q.cost.instructions(0.2 + many_inputs_ns(q));
   for (int m = 0; m < q.sample.order(); ++m)

@@ -113,6 +113,27 @@ ValueCode ValueCode::of(const CooTensor& x, const Context& context) {
   return std::visit([&](const auto& values) { return narrowest_code(values, context); }, x.values);
 }
 
+bool ValueCode::suits(const CooTensor& x) const {
+  if (bytes > bytes_of(x.precision())) return false;
+  return std::visit(
+      [&]<class Value>(const Buffer<Value>& values) {
+        const std::uint64_t step = values.size() / 4096 + 1;
+        for (std::uint64_t k = 0; k < values.size(); k += step) {
+          const Value v = values[k];
+          if (is_whole()) {
+            const WholeBits bits = whole_bits(&v, 1, divisor);
+            if (bits.different != 0 || bits.beyond[bytes - 1] != 0) return false;
+          } else if (bytes == sizeof(float)) {
+            if (bits_of(static_cast<Value>(static_cast<double>(float_code(static_cast<double>(v), divisor)) /
+                                           divisor)) != bits_of(v))
+              return false;
+          }
+        }
+        return true;
+      },
+      x.values);
+}
+
 NarrowValues::NarrowValues(const Context& context, const ValueCode& code, std::uint64_t count, std::string_view purpose)
     : code_(code), bytes_(context, count * code.bytes + 2 * padding, purpose, Paging::plain, Content::any) {
   std::fill_n(bytes_.data(), padding, std::byte{0});

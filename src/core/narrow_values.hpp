@@ -28,6 +28,10 @@ struct ValueCode {
   /// value that it does not fit ends.
   [[nodiscard]] static ValueCode of(const CooTensor& x, const Context& context);
 
+  /// Whether it loses nothing of some thousand values of a tensor, all over it: a code that was found for another
+  /// tensor hardly does.
+  [[nodiscard]] bool suits(const CooTensor& x) const;
+
   [[nodiscard]] bool is_whole() const noexcept { return bytes < sizeof(float); }
   bool operator==(const ValueCode&) const = default;
 };

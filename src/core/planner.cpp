@@ -60,7 +60,7 @@ double model_bytes(const CooTensor& x, std::uint64_t rank) {
 /// A format that nothing but the generic kernels works on: decoded to coordinates block by block.
 SweepEstimate estimate_generic(const EstimateRequest& q, double decode_ns) {
   SweepEstimate e;
-  e.ns = nonzero_loops_ns(q, {.overhead = 0.9 + decode_ns, .outputs = q.threads});  // as coordinates
+  e.ns = coordinates_ns(q, decode_ns);
   e.build_ns = 30 * q.sample.nnz() * q.sample.order();
   e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
   e.why = "no MTTKRP kernel of its own: decoded block by block";

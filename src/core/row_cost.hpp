@@ -49,20 +49,23 @@ struct RowCost {
   [[nodiscard]] double reading_among(double bytes, double lines, double reuse = 1) const {
     return overlapped(reading(bytes, lines), reading(0, lines), lines, reuse);
   }
-  /// The same where rows are all there is to do, and are requested twice (formats/copies): 0.35 ns a line for that,
-  /// unless the memory is waited for meanwhile. On a Zen 5 rand in f64 takes 1.7 ns a row of 1.2, deli 4.2 of 4.4.
-  [[nodiscard]] double reading_alone(double bytes, double lines, double reuse = 1) const {
+  /// The same where rows are all there is to do, and are requested once or twice (formats/copies): 0.18 ns a line each
+  /// time, unless the memory is waited for meanwhile. On a Zen 5 rand in f64 took 1.7 ns a row of 1.2 with two
+  /// requests, deli 4.2 of 4.4.
+  [[nodiscard]] double reading_alone(double bytes, double lines, double reuse, int requests) const {
     const double near = reading(0, lines);
     const double mean = near + (reading(bytes, lines) - near) / reuse;
     const double waiting = std::max(0.0, mean - cached * lines);
-    return mean + std::max(0.0, instructions(0.35 * lines) - waiting);
+    return mean + std::max(0.0, instructions(0.18 * requests * lines) - waiting);
   }
   [[nodiscard]] double adding_among(double bytes, double lines, double reuse = 1) const {
     return 0.7 * overlapped(adding(bytes, lines), adding(0, lines), lines, reuse);
   }
-  /// A row among those that a nonzero multiplies, none of them requested ahead (formats/copies).
+  /// A row among those that a nonzero multiplies, none of them requested ahead (formats/copies). A further line costs
+  /// half of the first at least: its instructions, where the cache gives it for nothing (uber in f64 takes 1.5 of the
+  /// time in f32).
   [[nodiscard]] double multiplying(double bytes, double lines, double reuse = 1) const {
-    return of_row(bytes, lines) * (pair[0] + (at(pair, bytes) - pair[0]) / reuse);
+    return of_row(bytes, lines, 0.5) * (pair[0] + (at(pair, bytes) - pair[0]) / reuse);
   }
   /// Nanoseconds of instructions on a processor where a requested row of the first cache takes 0.7, as on those where
   /// the constants of estimates were measured. A Zen 5 takes 0.5: sweep was estimated at 1.4 to 1.6 of its time there.
@@ -75,8 +78,8 @@ struct RowCost {
   static constexpr double cached = 1.4;
 
   /// What a row of so many lines costs of what one of a single line does.
-  [[nodiscard]] double of_row(double bytes, double lines) const {
-    return 1 + (lines - 1) * std::clamp(at(next, bytes) / at(read, bytes), 0.2, 1.0);
+  [[nodiscard]] double of_row(double bytes, double lines, double least_of_next = 0.2) const {
+    return 1 + (lines - 1) * std::clamp(at(next, bytes) / at(read, bytes), least_of_next, 1.0);
   }
   [[nodiscard]] static double overlapped(double there, double near, double lines, double reuse) {
     const double mean = near + (there - near) / reuse;

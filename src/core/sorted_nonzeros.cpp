@@ -142,6 +142,12 @@ void SortedNonzeros::sort(const CooTensor& x, SortedRange modes, const Context& 
   });
 }
 
+bool lie_in_order(const CooTensor& x, std::span<const int> modes, const Context& context) {
+  const bool known =
+      x.sorted_by.size() >= modes.size() && std::ranges::equal(modes, std::span(x.sorted_by).first(modes.size()));
+  return known || radix::is_sorted_by(x, modes, context);
+}
+
 SortedNonzeros::SortedNonzeros(const CooTensor& x, std::span<const int> mode_order, std::size_t sorted_modes,
                                const Context& context, radix::Scratch& scratch)
     : nnz_(x.nnz()),
@@ -149,11 +155,7 @@ SortedNonzeros::SortedNonzeros(const CooTensor& x, std::span<const int> mode_ord
       tensor_(&x),
       largest_(largest_of(x, mode_order, context)) {
   const auto first = mode_order.first(sorted_modes);
-  const auto in_order = [&](std::span<const int> modes) {
-    const bool known =
-        x.sorted_by.size() >= modes.size() && std::ranges::equal(modes, std::span(x.sorted_by).first(modes.size()));
-    return known || radix::is_sorted_by(x, modes, context);
-  };
+  const auto in_order = [&](std::span<const int> modes) { return lie_in_order(x, modes, context); };
   context.report({"sorting", 0, nnz_, "nonzeros"});
   // Coordinates are often in the order of all modes from the first on: what they are sorted by need not be sorted by
   // again, be it the first modes (the others are then sorted inside pieces) or the last (the sort is stable).

@@ -110,6 +110,10 @@ struct SortedCoordinates {
   }
 };
 
+/// Whether nonzeros lie in the order of some modes: as is known of them, else as one pass finds, which ends where they
+/// do not.
+[[nodiscard]] bool lie_in_order(const CooTensor& x, std::span<const int> modes, const Context& context);
+
 /// The nonzeros of a tensor sorted by the first of its modes. A level is a position in the order of the modes.
 class SortedNonzeros {
  public:

@@ -17,14 +17,17 @@ namespace polyad {
 
 namespace {
 
-/// Hashes that are kept at least where there are as many. The estimate's standard deviation is 1 / sqrt(kept - 2).
+/// Hashes that estimates of many tuples come from at least: their standard deviation is 1 / sqrt(kept - 2).
 constexpr std::size_t kept = 4096;
 
-/// The smallest distinct hashes seen: those up to a limit, or at least `kept` of them, in an open hash table that is
-/// cut down when it is half full.
+/// The smallest distinct hashes seen: those up to a limit that is given, else all of them or at least the `kept`
+/// smallest, in an open hash table that is cut down when it is half full.
 class SmallestHashes {
  public:
-  explicit SmallestHashes(std::uint64_t limit) : largest_(limit) {}
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::size_t table_size = 8 * kept;
+
+  explicit SmallestHashes(std::uint64_t limit) : limit_(limit), largest_(limit) {}
 
   void add(std::uint64_t hash) {
     hash = std::max<std::uint64_t>(hash, 1);
@@ -32,7 +35,9 @@ class SmallestHashes {
     last_ = hash;
     insert(hash);
   }
+  /// Hashes of other nonzeros. What the other one has let go of is not among the `kept` smallest of both.
   void add(const SmallestHashes& other) {
+    was_cut_ |= other.was_cut_;
     for (const std::uint64_t h : other.slots_)
       if (h != empty) add(h);
   }
@@ -40,20 +45,23 @@ class SmallestHashes {
   /// No larger hash is of interest.
   [[nodiscard]] std::uint64_t largest() const { return largest_; }
   /// Whether there was a limit, and too few hashes below it for an estimate.
-  [[nodiscard]] bool too_few() const { return largest_ != no_limit && used_ < fewest; }
+  [[nodiscard]] bool too_few() const { return limit_ != no_limit && used_ < fewest; }
 
-  /// How many distinct values were seen.
-  [[nodiscard]] double count() const { return std::round(static_cast<double>(used_) / share_of(largest_)); }
+  /// How many distinct values were seen: the same however they were shared among tables.
+  [[nodiscard]] double count() {
+    if (!was_cut_) return std::round(static_cast<double>(used_) / share_of(limit_));
+    cut();
+    return std::round(static_cast<double>(kept - 1) / share_of(largest_));
+  }
 
-  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
-  /// A limit below which there are as many hashes as the table takes, of so many values at most.
+  /// A limit below which there are as many hashes as fit a table with ease (a cut is 17 standard deviations away), of
+  /// so many values at most.
   [[nodiscard]] static std::uint64_t limit_for(std::uint64_t values) {
     constexpr std::uint64_t wanted = table_size / 2 / 8 * 7;
     return values <= wanted ? no_limit : no_limit / values * wanted;
   }
 
  private:
-  static constexpr std::size_t table_size = 8 * kept;
   /// Standard deviation 2.2 %.
   static constexpr std::size_t fewest = kept / 2;
   static constexpr std::uint64_t empty = 0;  // a hash of 0 is taken for one of 1
@@ -72,13 +80,14 @@ class SmallestHashes {
     if (++used_ == table_size / 2) cut();
   }
 
-  /// Keeps those below the `kept` smallest.
+  /// Leaves the `kept` smallest, of which there are as many.
   void cut() {
+    was_cut_ = true;
     std::vector<std::uint64_t> found;
     for (const std::uint64_t h : slots_)
       if (h != empty) found.push_back(h);
-    std::ranges::nth_element(found, found.begin() + kept);
-    largest_ = found[kept] - 1;
+    std::ranges::nth_element(found, found.begin() + (kept - 1));
+    largest_ = found[kept - 1];
     std::ranges::fill(slots_, empty);
     used_ = 0;
     for (const std::uint64_t h : std::span(found).first(kept)) insert(h);
@@ -87,7 +96,9 @@ class SmallestHashes {
   std::vector<std::uint64_t> slots_ = std::vector<std::uint64_t>(table_size, empty);
   std::size_t used_ = 0;
   std::uint64_t last_ = empty;  // neighbours often have the same tuple
+  std::uint64_t limit_;
   std::uint64_t largest_;
+  bool was_cut_ = false;
 };
 
 /// Tuples are marked in a table when there can be no more: the table fits the second-level cache.
@@ -154,7 +165,7 @@ struct Counting {
 /// Estimates all that are given, in one pass over the nonzeros: most of a pass is waiting for them. Those of which few
 /// hashes are below the limit stay.
 template <class Index>
-void estimate(std::vector<Counting<Index>>& all, std::uint64_t limit, std::uint64_t nnz, int threads) {
+void estimate_together(std::vector<Counting<Index>>& all, std::uint64_t limit, std::uint64_t nnz, int threads) {
   std::vector<std::vector<SmallestHashes>> found(static_cast<std::size_t>(threads));
   cpu::run_team(threads, [&](int rank, int size) {
     const cpu::Share share = cpu::share_of(nnz, rank, size);
@@ -173,13 +184,15 @@ void estimate(std::vector<Counting<Index>>& all, std::uint64_t limit, std::uint6
   std::size_t rest = 0;
   for (std::size_t k = 0; k < all.size(); ++k) {
     SmallestHashes& whole = found[0][k];
-    for (std::size_t t = 1; t < found.size(); ++t)
-      if (!found[t].empty()) whole.add(found[t][k]);
+    for (std::size_t t = 1; t < found.size(); ++t) whole.add(found[t][k]);
     *all[k].count = whole.count();
     if (whole.too_few()) all[rest++] = all[k];
   }
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(rest), all.end());
 }
+
+/// Tuples that are looked at in one pass: each takes a table of hashes per thread.
+constexpr std::size_t most_together = 8;
 
 /// Those that fit a table are counted, the others estimated: of hashes up to a limit, and where these are few once more
 /// without it.
@@ -194,8 +207,13 @@ void count_all(const std::vector<Counting<Index>>& wanted, std::uint64_t nnz, in
       many.push_back(c);
     }
   }
-  for (const std::uint64_t limit : {SmallestHashes::limit_for(nnz), SmallestHashes::no_limit})
-    if (!many.empty()) estimate(many, limit, nnz, threads);
+  for (std::size_t begin = 0; begin < many.size(); begin += most_together) {
+    std::vector<Counting<Index>> some(
+        many.begin() + static_cast<std::ptrdiff_t>(begin),
+        many.begin() + static_cast<std::ptrdiff_t>(std::min(begin + most_together, many.size())));
+    for (const std::uint64_t limit : {SmallestHashes::limit_for(nnz), SmallestHashes::no_limit})
+      if (!some.empty()) estimate_together(some, limit, nnz, threads);
+  }
 }
 
 std::uint32_t bits_of(std::span<const int> modes) {

@@ -71,8 +71,10 @@ Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& contex
   const double most_bytes = context.devices.empty() || most_size < usual_size ? largest_size(x, most_size)
                                                                               : std::numeric_limits<double>::infinity();
   std::vector<TunedFormat> found;
+  std::shared_ptr<const ValueCode> value_code;
   for (const FormatEstimate& candidate : ranked(x, rank, context, most_size)) {
     if (!candidate.fits) continue;
+    if (candidate.value_code) value_code = candidate.value_code;
     if (static_cast<int>(found.size()) == candidates) break;
     try {
       Tensor tensor =
@@ -88,7 +90,9 @@ Choice tune_format(const CooTensor& x, std::uint64_t rank, const Context& contex
   }
   if (found.empty()) return choose_format(x, rank, context, most_size);
   std::ranges::stable_sort(found, {}, &TunedFormat::seconds);
-  return remember_tuned(x, rank, most_size, found, context);
+  Choice choice = remember_tuned(x, rank, most_size, found, context);
+  choice.value_code = value_code;
+  return choice;
 }
 
 }  // namespace polyad

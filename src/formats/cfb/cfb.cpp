@@ -90,6 +90,6 @@ const FormatClass cfb_format = {
     },
     nullptr,
     false,
-    8};
+    /*decode_ns=*/8};
 
 }  // namespace polyad

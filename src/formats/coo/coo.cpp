@@ -46,7 +46,7 @@ namespace {
 
 SweepEstimate estimate_coo(const EstimateRequest& q) {
   SweepEstimate e;
-  e.ns = nonzero_loops_ns(q, {.overhead = 0.9, .outputs = q.threads});
+  e.ns = coordinates_ns(q);
   e.build_ns = 6 * q.sample.nnz();
   e.bytes = q.sample.nnz() * (q.index_bytes() * q.sample.order() + q.value_bytes());
   e.why = "one pass per mode over coordinates in the order they have";

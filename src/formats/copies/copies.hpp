@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -18,10 +19,9 @@
 
 namespace polyad {
 
-/// How the values of a tensor are stored.
+/// How the values of a tensor are stored: as the options say, unless that is the code of other values.
 [[nodiscard]] inline ValueCode value_code(const CooTensor& x, const FormatOptions& options, const Context& context) {
-  const bool usable = options.value_code && options.value_code->bytes <= bytes_of(x.precision());
-  return usable ? *options.value_code : ValueCode::of(x, context);
+  return options.value_code && options.value_code->suits(x) ? *options.value_code : ValueCode::of(x, context);
 }
 
 /// A copy of the tensor for one output mode. Nonzeros of one output row lie side by side.
@@ -31,6 +31,7 @@ struct SortedCopy {
   /// Rows of a block; the first block begins with row 0.
   static constexpr std::uint64_t block_rows = 256;
   using RowInBlock = std::uint8_t;
+  static_assert(block_rows - 1 <= std::numeric_limits<RowInBlock>::max());
   /// Elements behind the last one that loops may look at, ahead of what they do.
   static constexpr std::size_t padding = 64;
 
@@ -100,7 +101,11 @@ struct SortedCopy {
   }
   /// The output index of row i where none are listed.
   [[nodiscard]] std::uint64_t index_of(std::uint64_t i) const {
-    return by_length.empty() ? i : i / block_rows * block_rows + by_length[i];
+    return by_length.empty() ? i : in_block_of(i, by_length[i]);
+  }
+  /// A row of the block that row i is in.
+  [[nodiscard]] static constexpr std::uint64_t in_block_of(std::uint64_t i, RowInBlock row) {
+    return i / block_rows * block_rows + row;
   }
 
  private:

@@ -21,8 +21,8 @@ bool SortedCopy::orders_rows(const TensorShape& shape, int mode, double occurrin
 }
 
 void SortedCopy::order_by_length(const Context& context) {
-  const bool all_listed = bytes_in(rows) == 0;  // then these are the groups
-  if (!all_listed || !orders_rows(tensor_shape, mode, static_cast<double>(begin.groups()))) return;
+  const bool have_begins = bytes_in(rows) == 0;  // all indices: these are the groups
+  if (!have_begins || !orders_rows(tensor_shape, mode, static_cast<double>(begin.groups()))) return;
   struct Ends {
     std::uint64_t first_row;
     std::uint64_t last_row;

@@ -133,7 +133,7 @@ const FormatClass hocfs_csr_format = {
     },
     nullptr,
     false,
-    8};
+    /*decode_ns=*/8};
 
 extern const FormatClass hocfs_ell_format;
 const FormatClass hocfs_ell_format = {
@@ -162,6 +162,6 @@ const FormatClass hocfs_ell_format = {
     },
     nullptr,
     false,
-    16};
+    /*decode_ns=*/16};
 
 }  // namespace polyad

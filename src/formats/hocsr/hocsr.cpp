@@ -93,6 +93,6 @@ const FormatClass hocsr_format = {
     },
     nullptr,
     false,
-    10};
+    /*decode_ns=*/10};
 
 }  // namespace polyad

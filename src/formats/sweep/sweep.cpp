@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -97,11 +96,7 @@ struct Arranger {
     std::uint64_t bits = 0;
     for (unsigned i = 0; i < 8; ++i) {
       std::uint64_t eight = 0;
-      if constexpr (std::endian::native == std::endian::little) {
-        std::memcpy(&eight, bytes + 8 * i, 8);
-      } else {
-        for (unsigned k = 0; k < 8; ++k) eight |= std::uint64_t{bytes[8 * i + k]} << (8 * k);
-      }
+      std::memcpy(&eight, bytes + 8 * i, 8);  // the first one the lowest, as codes of values want it too (NarrowValues)
       bits |= (eight * 0x0102040810204080U >> 56U) << (8 * i);  // byte k becomes bit 56 + k of the product
     }
     return bits;
@@ -370,10 +365,8 @@ std::string listed(const std::vector<int>& modes) {
   return text;
 }
 
-/// Whether nonzeros are known to lie in the order of some modes.
-bool lie_in_order(const CooTensor& x, const std::vector<int>& modes) {
-  return x.sorted_by.size() >= modes.size() && std::ranges::equal(modes, std::span(x.sorted_by).first(modes.size()));
-}
+/// For a nonzero of 64-bit indices, which the generic kernels decode.
+constexpr double decode_wide_ns = 4;
 
 template <bool leaf_copy>
 SweepEstimate estimate_sweep(const EstimateRequest& q) {
@@ -383,8 +376,8 @@ SweepEstimate estimate_sweep(const EstimateRequest& q) {
   const double fibres = stored_fibres(x, split);
   SweepEstimate e;
   // 64-bit indices are for the generic kernels.
-  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : nonzero_loops_ns(q, {.overhead = 4});
-  e.build_ns = ((lie_in_order(x, split.fibres) ? 8 : 20) + (leaf_copy ? 18 : 0)) * q.sample.nnz();
+  e.ns = width_for(x.dims) == IndexWidth::u32 ? sweep_ns(q, split) : coordinates_ns(q, decode_wide_ns);
+  e.build_ns = ((lie_in_order(x, split.fibres, q.sample.context()) ? 8 : 20) + (leaf_copy ? 18 : 0)) * q.sample.nnz();
   FormatOptions options;
   options.rank = q.rank;
   e.bytes = storage_of(q.sample, split, options).bytes;

@@ -45,7 +45,7 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
       // All rows up to the last one are stored here, in another order.
       clear_to(l.first_row + 1);
       next = last;
-      const std::uint64_t at = i / SortedCopy::block_rows * SortedCopy::block_rows + by_length[i];
+      const std::uint64_t at = SortedCopy::in_block_of(i, by_length[i]);
       store_past_cache<T, C>(sum, sink.out + at * stride + column, past_cache);
       continue;
     }
@@ -64,11 +64,11 @@ template <class T>
 struct RowPasses {
   const RowLoop<T>& l;
 
-  /// What a row of at most 65,536 is requested from is a cache, a row of more than 16.8 million comes from memory.
+  /// A row of at most 65,536 comes from a cache as a rule, a row of more than 16.8 million from memory.
   template <class Index>
   static constexpr Requests usual = sizeof(Index) == 2 ? Requests::once : Requests::twice;
 
-  /// Beside several blocks of columns a test for what to request is small, so there is no loop for each kind.
+  /// With several blocks of columns requests are a small part, so there is no loop for each kind.
   template <int C, class Index, class Value, int Inputs>
   HWY_INLINE void with(std::uint64_t column) const {
     if (l.stride != C) {

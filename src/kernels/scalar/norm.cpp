@@ -40,22 +40,17 @@ Squares squares_of(const Value* values, std::size_t n, double scale) {
   constexpr std::size_t lanes = 8;
   std::array<double, lanes> sums = {};
   std::array<double, lanes> largest = {};
+  const auto add = [&](std::size_t lane, Value value) {
+    const double v = static_cast<double>(value);
+    sums[lane] += (v * scale) * (v * scale);
+    largest[lane] = std::max(largest[lane], std::abs(v));
+  };
   std::size_t k = 0;
   for (; k + lanes <= n; k += lanes)
-    for (std::size_t i = 0; i < lanes; ++i) {
-      const double v = static_cast<double>(values[k + i]);
-      sums[i] += (v * scale) * (v * scale);
-      largest[i] = std::abs(v) > largest[i] ? std::abs(v) : largest[i];
-    }
+    for (std::size_t i = 0; i < lanes; ++i) add(i, values[k + i]);
+  for (std::size_t i = 0; k + i < n; ++i) add(i, values[k + i]);
   Squares all;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    if (k + i < n) {
-      const double v = static_cast<double>(values[k + i]);
-      sums[i] += (v * scale) * (v * scale);
-      largest[i] = std::max(largest[i], std::abs(v));
-    }
-    all.add({sums[i], largest[i]});
-  }
+  for (std::size_t i = 0; i < lanes; ++i) all.add({sums[i], largest[i]});
   return all;
 }
 

@@ -51,6 +51,19 @@ TEST(NarrowValues, TakeAsFewBytesAsLoseNothing) {
   EXPECT_EQ(code_of<double>({}), (ValueCode{1, 1}));
 }
 
+TEST(NarrowValues, ACodeOfOtherValuesDoesNotSuit) {
+  const CooTensor counts = with_values<double>({1, 2, 100});
+  EXPECT_TRUE((ValueCode{1, 1}).suits(counts));
+  EXPECT_TRUE((ValueCode{2, 10}).suits(counts)) << "more than they need";
+  EXPECT_TRUE((ValueCode{8, 1}).suits(counts));
+  EXPECT_FALSE((ValueCode{1, 1}).suits(with_values<double>({1, 300})));
+  EXPECT_FALSE((ValueCode{1, 1}).suits(with_values<double>({1, 0.5})));
+  EXPECT_FALSE((ValueCode{4, 1}).suits(with_values<double>({1, 0.1})));
+  EXPECT_TRUE((ValueCode{4, 1}).suits(with_values<float>({1, 0.1F})));
+  EXPECT_FALSE((ValueCode{8, 1}).suits(with_values<float>({1})));
+  EXPECT_TRUE((ValueCode{1, 1}).suits(with_values<double>({})));
+}
+
 TEST(NarrowValues, OddNumbersStayWhatTheyAre) {
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(code_of<double>({1, -0.0}).bytes, 4U) << "a negative zero is no whole number";

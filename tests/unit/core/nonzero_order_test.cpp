@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "oracle/coo_oracle.hpp"
@@ -21,13 +22,16 @@ NonzeroOrder order_by(const std::vector<oracle::Nonzero>& all, const std::vector
   return order_of(oracle::tensor({100, 80, last_dim}, all, Precision::f32), modes, checked_by(threads));
 }
 
+/// Lengths of the last mode for both widths of indices.
+constexpr std::array<std::uint64_t, 2> widths = {90, std::uint64_t{1} << 40U};
+
 TEST(NonzeroOrder, IsSeenWhereverAPairBreaksIt) {
   std::vector<oracle::Nonzero> all;
   for (std::uint64_t i = 0; i < 100; ++i)
     for (std::uint64_t j = 0; j < 80; ++j)
       for (std::uint64_t k = 0; k < 10; ++k) all.push_back({{i, j, 9 * k}, 1});
   for (const int threads : {1, 3}) {
-    for (const std::uint64_t last_dim : {std::uint64_t{90}, std::uint64_t{1} << 40U}) {  // both widths of indices
+    for (const std::uint64_t last_dim : widths) {
       EXPECT_EQ(order_by(all, {0, 1, 2}, threads, last_dim), NonzeroOrder::strict);
       EXPECT_EQ(order_by(all, {0, 1}, threads, last_dim), NonzeroOrder::sorted);
       EXPECT_EQ(order_by(all, {1, 2}, threads, last_dim), NonzeroOrder::none);
@@ -37,32 +41,34 @@ TEST(NonzeroOrder, IsSeenWhereverAPairBreaksIt) {
                                  all.size() - 2}) {  // the ends of blocks and shares too
       std::vector<oracle::Nonzero> changed = all;
       changed[at + 1] = changed[at];
-      EXPECT_EQ(order_by(changed, {0, 1, 2}, threads), NonzeroOrder::sorted) << at;
+      for (const std::uint64_t last_dim : widths)
+        EXPECT_EQ(order_by(changed, {0, 1, 2}, threads, last_dim), NonzeroOrder::sorted) << at;
       changed = all;
       std::swap(changed[at], changed[at + 1]);
-      EXPECT_EQ(order_by(changed, {0, 1, 2}, threads), NonzeroOrder::none) << at;
+      for (const std::uint64_t last_dim : widths)
+        EXPECT_EQ(order_by(changed, {0, 1, 2}, threads, last_dim), NonzeroOrder::none) << at;
     }
   }
 }
 
 TEST(NonzeroOrder, IsSeenInEveryLaneAndIndex) {
   // 70 nonzeros: whole vectors of any length, and what is left over. Their first indices agree more or less long.
-  for (std::size_t at = 0; at + 1 < 70; ++at)
-    for (std::size_t mode = 0; mode < 3; ++mode) {
+  for (const std::uint64_t last_dim : widths)
+    for (std::size_t at = 0, mode = 0; at + 1 < 70; mode = (mode + 1) % 3, at += mode == 0 ? 1 : 0) {
       std::vector<oracle::Nonzero> all;
       for (std::uint64_t z = 0; z < 70; ++z) {
         oracle::Nonzero nonzero{{50, 40, 30}, 1};
         nonzero.index[mode] = z;
         all.push_back(nonzero);
       }
-      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), NonzeroOrder::strict) << at;
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1, last_dim), NonzeroOrder::strict) << at;
       all[at + 1] = all[at];
-      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), NonzeroOrder::sorted) << at;
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1, last_dim), NonzeroOrder::sorted) << at;
       all[at].index[mode] = at + 1;
-      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), NonzeroOrder::none) << at;
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1, last_dim), NonzeroOrder::none) << at;
       all[at].index[mode] = at;
       all[at + 1].index[2] = mode == 2 ? at : 29;
-      EXPECT_EQ(order_by(all, {0, 1, 2}, 1), mode == 2 ? NonzeroOrder::sorted : NonzeroOrder::none) << at;
+      EXPECT_EQ(order_by(all, {0, 1, 2}, 1, last_dim), mode == 2 ? NonzeroOrder::sorted : NonzeroOrder::none) << at;
     }
 }
 

@@ -177,6 +177,22 @@ TEST(Planner, WhatIsBuiltIsNoLargerThanPromised) {
 }
 #endif
 
+TEST(Planner, ChoicesBringTheCodeOfTheValues) {
+  const CooTensor counts = with_fibres({40, 50, 60}, 1500);
+  Choice choice = choose_format(counts, 16);
+  ASSERT_NE(choice.value_code, nullptr);
+  EXPECT_EQ(*choice.value_code, ValueCode::of(counts, {}));
+  // With the choice for a tensor another one is built without loss all the same.
+  CooTensor thirds = with_fibres({40, 50, 60}, 1500);
+  std::visit(
+      [](auto& values) {
+        for (auto& v : values) v /= 3;
+      },
+      thirds.values);
+  for (const char* format : {"copies", "tiles", "sweep-two"})
+    EXPECT_EQ(norm(build(thirds, format, options_for(choice, 16))), norm(build(thirds, format))) << format;
+}
+
 TEST(Planner, OddTensors) {
   EXPECT_THROW((void)rank_formats(with_fibres({50}, 10), 16), Error);
   EXPECT_EQ(choose_format(with_fibres({50}, 10), 16).format, "coo");
