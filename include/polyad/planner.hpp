@@ -48,8 +48,8 @@ struct FormatEstimate {
   std::vector<int> leaf_modes = {};  ///< FormatOptions::leaf_modes, where the format has them
   std::shared_ptr<const ValueCode> value_code = nullptr;  ///< FormatOptions::value_code, if it was looked for
 
-  /// Building it, and expected_sweeps, or a multiple of them.
-  [[nodiscard]] double run_seconds(int times = 1) const { return build_seconds + times * expected_sweeps * seconds; }
+  /// Building it, and expected_sweeps.
+  [[nodiscard]] double run_seconds() const { return build_seconds + expected_sweeps * seconds; }
 };
 
 /// The estimate of one format.
@@ -65,13 +65,12 @@ struct FormatEstimate {
 /// How large a format may be when the planner chooses, as a multiple of coordinates with 32-bit indices.
 inline constexpr double usual_size = 1.5;
 
-/// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else, of
-/// those whose run_seconds are estimated within a tenth of the fastest, the one that is the fastest in runs of
-/// twice as many sweeps; either way one that has kernels of its own, fits the memory, is no larger than `most_size`
-/// times the coordinates and, if the context is deterministic, promises the same bits. coo where nothing does. With
-/// devices: what tune_format found for them, else the first of hb-csf, b-csf, f-coo and coo that fits the host and
-/// stays on the devices, else the first that fits the host (most_size counts when it is below the usual). For a
-/// deterministic context the choice depends on neither the threads nor the cache.
+/// The format that `--format auto` takes: the one that tune_format found for this tensor on this machine, else the one
+/// whose run_seconds are estimated to be the fewest; either way one that has kernels of its own, fits the memory, is no
+/// larger than `most_size` times the coordinates and, if the context is deterministic, promises the same bits. coo
+/// where nothing does. With devices: what tune_format found for them, else the first of hb-csf, b-csf, f-coo and coo
+/// that fits the host and stays on the devices, else the first that fits the host (most_size counts when it is below
+/// the usual). For a deterministic context the choice depends on neither the threads nor the cache.
 [[nodiscard]] Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& context = {},
                                    double most_size = usual_size);
 

@@ -252,12 +252,6 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
   }
   if (good.empty()) return {"coo", "nothing else fits the memory" + passed_over};
   std::ranges::stable_sort(good, {}, [](const FormatEstimate& f) { return f.run_seconds(); });
-  // Estimates are no better than a tenth: of those that should take about as long, the one that longer runs gain from.
-  const auto close = std::ranges::find_if(
-      good, [&](const FormatEstimate& f) { return f.run_seconds() > 1.1 * good[0].run_seconds(); });
-  const auto taken =
-      std::ranges::min_element(good.begin(), close, {}, [](const FormatEstimate& f) { return f.run_seconds(2); });
-  std::rotate(good.begin(), taken, std::next(taken));
   std::string why = good[0].why;
   if (good.size() > 1) {
     const double times = good[1].run_seconds() / good[0].run_seconds();

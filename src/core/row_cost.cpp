@@ -41,7 +41,7 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
     if (take_costs(*found, "read", known.read) && take_costs(*found, "next", known.next) &&
         take_costs(*found, "add", known.add) && take_costs(*found, "pair", known.pair) &&
         take_number(*found, "among_streams", 1, 3, known.among_streams) &&
-        take_number(*found, "stream", 0.01, 1e4, known.stream))
+        take_number(*found, "streaming", 0.01, 1e4, known.stream))
       return known;
   }
   if (!may_measure) return {};
@@ -57,7 +57,7 @@ RowCost RowCost::of_machine(const Context& context, bool may_measure) {
             {"pair", known.pair},
             {"add", known.add},
             {"among_streams", known.among_streams},
-            {"stream", known.stream}});
+            {"streaming", known.stream}});
   return known;
 }
 

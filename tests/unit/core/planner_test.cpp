@@ -47,10 +47,9 @@ TEST(Planner, RanksAllFormatsAndSaysWhy) {
   }
   const double any_size = 1e9;
   const FormatEstimate chosen = estimate_format(x, choose_format(x, 16, {}, any_size).format, 16);
-  EXPECT_LE(chosen.run_seconds(), 1.1 * ranking[0].run_seconds());
   for (const FormatEstimate& e : ranking)
-    if (!e.repeats && e.has_kernel && e.run_seconds() <= 1.1 * ranking[0].run_seconds()) {
-      EXPECT_LE(chosen.run_seconds(2), e.run_seconds(2)) << e.format;
+    if (!e.repeats && e.has_kernel) {
+      EXPECT_LE(chosen.run_seconds(), e.run_seconds()) << e.format;
     }
   // The usual size: a copy per mode only if it is small.
   const Choice usual = choose_format(x, 16);
@@ -108,7 +107,6 @@ TEST(Planner, BuildingCounts) {
   e.seconds = 0.5;
   e.build_seconds = 3;
   EXPECT_EQ(e.run_seconds(), 3 + expected_sweeps * 0.5);
-  EXPECT_EQ(e.run_seconds(4), 3 + 4 * expected_sweeps * 0.5);
   EXPECT_EQ(expected_sweeps, CpAlsOptions{}.iterations);
 }
 
