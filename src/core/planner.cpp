@@ -104,9 +104,11 @@ class Estimator {
     }
     const double limit = context_.memory ? static_cast<double>(context_.memory->limit()) : 0;
     if (limit == 0) return f;
-    // Estimates of bytes are a few percent off.
-    const double needed = 1.05 * std::max(f.build_bytes, e.bytes + model_bytes(sample_.tensor(), request_.rank)) +
-                          static_cast<double>(context_.memory->used());
+    // Estimates of bytes are a few percent off, and sorts hold counts of buckets for each thread beside their records.
+    const double counts_of_sorts = is_coo ? 0 : static_cast<double>(std::uint64_t{1} << 18U) * threads;
+    const double needed =
+        1.05 * std::max(f.build_bytes + counts_of_sorts, e.bytes + model_bytes(sample_.tensor(), request_.rank)) +
+        static_cast<double>(context_.memory->used());
     if (needed <= limit) return f;
     f.fits = false;
     f.why = fmt::format("would take {} more than the memory allows",
@@ -250,7 +252,11 @@ Choice choose_format(const CooTensor& x, std::uint64_t rank, const Context& cont
       passed_over = fmt::format("; {} {}", f.format, f.why);
     }
   }
-  if (good.empty()) return {"coo", "nothing else fits the memory" + passed_over};
+  if (good.empty()) {
+    const FormatEstimate coo = estimator.of(class_named("coo"));
+    return {"coo", coo.fits ? "nothing else fits the memory" + passed_over
+                            : "by the estimates nothing fits the memory; coordinates need the least"};
+  }
   std::ranges::stable_sort(good, {}, [](const FormatEstimate& f) { return f.run_seconds(); });
   std::string why = good[0].why;
   if (good.size() > 1) {
