@@ -225,8 +225,7 @@ void run(const CpdOptions& o, Session& session) {
   }
   const std::optional<Choice> stream =
       o.transform.empty() ? stream_option(options.format, x, options.rank, session) : std::nullopt;
-  if (const std::uint64_t merged = session.timed("merge", [&] { return merge_duplicates(x, context); }); merged > 0)
-    session.note(fmt::format("{} nonzeros had the coordinate of another: their values were added", merged));
+  merge_and_note(x, session);
 
   if (!o.transform.empty()) {
     session.timed("transform", [&] {

@@ -16,6 +16,12 @@ void check_order(const CooTensor& x, const InputOptions& input) {
                      fmt::format("found a tensor of order {}, expected at least 2 modes", x.order()));
 }
 
+void merge_and_note(CooTensor& x, Session& session) {
+  if (const std::uint64_t merged = session.timed("merge", [&] { return merge_duplicates(x, session.context()); });
+      merged > 0)
+    session.note(fmt::format("{} nonzeros had the coordinate of another: their values were added", merged));
+}
+
 int mode_option(std::string_view flag, const std::string& text, int order) {
   int mode = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mode);

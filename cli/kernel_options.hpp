@@ -15,6 +15,9 @@ namespace polyad::cli {
 /// Error (input) unless a tensor has the two modes that kernels and formats need.
 void check_order(const CooTensor& x, const InputOptions& input);
 
+/// Sums the values of nonzeros that have one coordinate, and says how many there were.
+void merge_and_note(CooTensor& x, Session& session);
+
 /// A mode of x, counted from 1 in `text`, from 0 in the result; Error (usage) that names the flag.
 [[nodiscard]] int mode_option(std::string_view flag, const std::string& text, int order);
 

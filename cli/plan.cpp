@@ -110,19 +110,26 @@ std::vector<FormatEstimate> for_devices(std::vector<FormatEstimate> here, const 
   return all;
 }
 
+/// Whether a sorted copy and the records of a sort surely fit the memory.
+bool has_room_to_merge(const CooTensor& x, const Context& context) {
+  const auto limit = static_cast<double>(context.memory->limit());
+  return limit == 0 || static_cast<double>(context.memory->used()) + 3 * coordinate_bytes(x) + 4e6 <= limit;
+}
+
 void run(const PlanOptions& o, Session& session) {
   if (!o.device_model.empty()) (void)device_model(o.device_model);
   const Context& context = session.context();
-  const ReadResult read = load(o.input, session);
+  ReadResult read = load(o.input, session);
   for (const std::string& note : read.report.notes) session.note(note);
-  const CooTensor& x = read.tensor;
-  check_order(x, o.input);
-  CpAlsOptions options = o.solver.options(x.order());
+  check_order(read.tensor, o.input);
+  CpAlsOptions options = o.solver.options(read.tensor.order());
   if (o.init == "rsvd") options.start = CpStart::rsvd;
-  const Choice choice = session.timed("choose", [&] {
-    const std::optional<Choice> stream = stream_option("auto", x, options.rank, session);
-    return stream ? *stream : format_option("auto", {}, x, options.rank, session, o.planner);
-  });
+  const std::optional<Choice> stream = stream_option("auto", read.tensor, options.rank, session);
+  // As cpd does before it chooses. Where there is no room for that, what is wanted is how much is missing.
+  if (!stream && has_room_to_merge(read.tensor, context)) merge_and_note(read.tensor, session);
+  const CooTensor& x = read.tensor;
+  const Choice choice = session.timed(
+      "choose", [&] { return stream ? *stream : format_option("auto", {}, x, options.rank, session, o.planner); });
   // Only formats that no kernel was written for are counted exactly.
   const std::optional<TensorStatistics> s = session.timed("statistics", [&]() -> std::optional<TensorStatistics> {
     try {

@@ -25,6 +25,18 @@ def ranking():
     check(f"* {choice['format']} " in page and "auto takes" in page, "the page marks it", page)
 
 
+def as_cpd_sees_it():
+    """cpd adds up duplicates and sorts before it chooses: a plan for another tensor would be no use."""
+    rows = [f"{k * 7919 % 200 + 1} {k * 104729 % 300 + 1} {k * 1299709 % 50 + 1} {k % 97 / 10 + 0.1:.1f}" for k in range(12000)]
+    (WORK / "twice.tns").write_text("\n".join(rows + rows[:5000]) + "\n")
+    for flags in ([], ["--precision", "f32"], ["--lean"], ["--deterministic"]):
+        args = ("twice.tns", "--rank", 16, *flags, "--json", "-")
+        plan, run_of_it = run("plan", *args).json, run("cpd", *args, "--iters", 1).json
+        check(plan["nnz"] < len(rows) + 5000, f"{flags}: merged", plan["nnz"])
+        equal(plan["choice"]["format"], run_of_it["format"], f"{flags}: the same choice")
+    check(run("plan", "twice.tns", "--memory", "100k").code == 0, "what it would take is said also where there is no room")
+
+
 def lean():
     coordinates = 60000 * (3 * 4 + 8)
     for flags, most in (([], 1.5), (["--lean"], 1.0)):
@@ -81,6 +93,6 @@ def larger_than_memory():
 
 
 run("generate", "x.ptn", "--dims", "200x300x400", "--nnz", 60000, "--quiet")
-for test in (ranking, lean, tune, larger_than_memory):
+for test in (ranking, as_cpd_sees_it, lean, tune, larger_than_memory):
     test()
 finish()
