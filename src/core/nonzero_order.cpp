@@ -68,6 +68,17 @@ namespace polyad {
 HWY_EXPORT(order_u32);
 HWY_EXPORT(order_u64);
 
+namespace {
+
+NonzeroOrder order_here(std::span<const std::uint32_t* const> indices, std::uint64_t begin, std::size_t pairs) {
+  return HWY_DYNAMIC_DISPATCH(order_u32)(indices, begin, pairs);
+}
+NonzeroOrder order_here(std::span<const std::uint64_t* const> indices, std::uint64_t begin, std::size_t pairs) {
+  return HWY_DYNAMIC_DISPATCH(order_u64)(indices, begin, pairs);
+}
+
+}  // namespace
+
 NonzeroOrder order_of(const CooTensor& x, std::span<const int> modes, const Context& context) {
   return visit(x, [&]<class Index, class Value>(const CooView<Index, Value>& v) {
     if (v.nnz < 2) return NonzeroOrder::strict;
@@ -83,12 +94,7 @@ NonzeroOrder order_of(const CooTensor& x, std::span<const int> modes, const Cont
       bool agree = false;
       for (; begin < end && ascends.load(std::memory_order_relaxed); begin += block_pairs) {
         const auto pairs = static_cast<std::size_t>(std::min<std::uint64_t>(end - begin, block_pairs));
-        NonzeroOrder order;
-        if constexpr (sizeof(Index) == 4) {
-          order = HWY_DYNAMIC_DISPATCH(order_u32)(indices, begin, pairs);
-        } else {
-          order = HWY_DYNAMIC_DISPATCH(order_u64)(indices, begin, pairs);
-        }
+        const NonzeroOrder order = order_here(indices, begin, pairs);
         agree |= order == NonzeroOrder::sorted;
         if (order == NonzeroOrder::none) ascends.store(false, std::memory_order_relaxed);
       }

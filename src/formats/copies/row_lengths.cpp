@@ -38,7 +38,7 @@ void SortedCopy::order_by_length(const Context& context) {
   for (std::uint64_t i = 0; i < by_length.size(); ++i) by_length[i] = static_cast<RowInBlock>(i % block_rows);
   cpu::for_each_chunk(context.thread_count(), ends.size(), [&](std::uint64_t c, int) {
     OrderScratch scratch;
-    for (std::uint64_t from = ends[c].first_row + 1, to; from < ends[c].last_row; from = to) {
+    for (std::uint64_t from = ends[c].first_row + 1, to = 0; from < ends[c].last_row; from = to) {
       to = std::min(ends[c].last_row, (from / block_rows + 1) * block_rows);
       order_rows(from, to, scratch);
     }

@@ -94,7 +94,7 @@ struct Arranger {
   /// 64 bytes that are 0 or 1 as bits, the first one the lowest.
   [[nodiscard]] static std::uint64_t bits_of(const std::uint8_t* bytes) {
     std::uint64_t bits = 0;
-    for (unsigned i = 0; i < 8; ++i) {
+    for (std::size_t i = 0; i < 8; ++i) {
       std::uint64_t eight = 0;
       std::memcpy(&eight, bytes + 8 * i, 8);  // the first one the lowest, as codes of values want it too (NarrowValues)
       bits |= (eight * 0x0102040810204080U >> 56U) << (8 * i);  // byte k becomes bit 56 + k of the product

@@ -64,7 +64,7 @@ struct RowValues<T, WholeCode> {
   HWY_INLINE Row at(std::uint64_t z) const {
     const typename Row::D d;
     const hn::Rebind<std::int32_t, typename Row::D> whole;
-    std::int32_t four;
+    std::int32_t four = 0;
     std::memcpy(&four, fours + z * step, sizeof four);
     const auto unused = hn::Set(whole, static_cast<std::int32_t>(32 - 8 * step));
     const auto code = hn::Shr(hn::Set(whole, four), unused);
