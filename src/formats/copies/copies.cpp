@@ -133,11 +133,12 @@ double SortedCopy::predicted_bytes(const CooTensor& x, int mode, double rows, co
   return NarrowValues::predicted_bytes(code, nnz) + others * (nnz + static_cast<double>(padding)) * index +
          (all ? 0 : rows * static_cast<double>(bytes_of(width_for(x.dims)))) +
          (orders_rows(shape_of(x), mode, rows) ? static_cast<double>(sizeof(RowInBlock)) * (begins - 1) : 0) +
-         begins * static_cast<double>(Offsets::width_of(x.nnz()));
+         begins * static_cast<double>(Offsets::width_of(x.nnz())) +
+         static_cast<double>(chunks_of(x.nnz()) * sizeof(ChunkEnds));
 }
 
 std::uint64_t SortedCopy::bytes() const {
-  std::uint64_t sum = values.bytes() + bytes_in(rows) + begin.bytes() + by_length.bytes();
+  std::uint64_t sum = values.bytes() + bytes_in(rows) + begin.bytes() + ends.bytes() + by_length.bytes();
   for (const NarrowBuffer& b : indices) sum += bytes_in(b);
   return sum;
 }
@@ -180,6 +181,21 @@ void SortedCopy::fill(const SortedNonzeros& nonzeros, const Fill& fill_arrays) {
   });
 }
 
+void SortedCopy::find_ends(const Context& context) {
+  ends = Buffer<ChunkEnds>(context, chunks(), "the rows of chunks", Paging::plain);
+  std::uint64_t row = 0;
+  for (std::uint64_t c = 0; c < ends.size(); ++c) {
+    ends[c].first_row = begin.group_after(row, c * chunk_nonzeros);
+    row = begin.group_after(ends[c].first_row, std::min((c + 1) * chunk_nonzeros, tensor_shape.nnz) - 1);
+    ends[c].last_row = row;
+  }
+}
+
+void SortedCopy::finish(const Context& context) {
+  find_ends(context);
+  order_by_length(context);
+}
+
 SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, const ValueCode& code,
                             const Context& context) {
   SortedCopy s = with_room(sorted, sorted.mode_order()[0], x, code, context);
@@ -204,7 +220,7 @@ SortedCopy SortedCopy::from(const SortedNonzeros& sorted, const CooTensor& x, co
     });
   });
   join_rows(found, s, context);
-  s.order_by_length(context);
+  s.finish(context);
   return s;
 }
 
@@ -225,7 +241,7 @@ SortedCopy SortedCopy::sorted(const SortedNonzeros& nonzeros, int mode, const Co
     context.report({"sorting", x.nnz(), x.nnz(), "nonzeros"});
     if (!found.empty() || x.nnz() == 0) {
       join_rows(found, s, context);
-      s.order_by_length(context);
+      s.finish(context);
       return s;
     }
   }

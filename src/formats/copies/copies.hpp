@@ -44,6 +44,12 @@ struct SortedCopy {
   NarrowValues values;                ///< [nnz]
   IndexBuffer rows;                   ///< the output indices that occur, ascending; empty if begin has all indices
   Offsets begin;                      ///< [rows + 1] the first nonzero of each, or [dim + 1] of every index
+  /// Which rows the first and the last nonzero of a chunk are in: places in begin, which a kernel would have to search.
+  struct ChunkEnds {
+    std::uint64_t first_row = 0;
+    std::uint64_t last_row = 0;
+  };
+  Buffer<ChunkEnds> ends;  ///< [chunks]
   /// Where rows are short, those of a block lie by their number of nonzeros, but for the first and the last of a chunk:
   /// [dim] what the i-th row is in its block. Empty: they ascend.
   Buffer<RowInBlock> by_length;
@@ -71,7 +77,10 @@ struct SortedCopy {
   }
   /// Whether rows of a mode, so many of which occur, lie by their length.
   [[nodiscard]] static bool orders_rows(const TensorShape& shape, int mode, double occurring);
-  [[nodiscard]] std::uint64_t chunks() const { return (tensor_shape.nnz + chunk_nonzeros - 1) / chunk_nonzeros; }
+  [[nodiscard]] std::uint64_t chunks() const { return chunks_of(tensor_shape.nnz); }
+  [[nodiscard]] static constexpr std::uint64_t chunks_of(std::uint64_t nnz) {
+    return (nnz + chunk_nonzeros - 1) / chunk_nonzeros;
+  }
 
   template <class Index, class Value>
   void decode(std::uint64_t first, std::size_t count, NonzeroBlock<Index, Value>& block) const {
@@ -121,6 +130,9 @@ struct SortedCopy {
     std::vector<std::byte> room;
   };
 
+  /// What follows from begin: ends, and by_length where it pays.
+  void finish(const Context& context);
+  void find_ends(const Context& context);
   /// Sets by_length where it pays and moves nonzeros accordingly.
   void order_by_length(const Context& context);
   /// Orders rows from .. to, which are in one block.

@@ -23,17 +23,6 @@ bool SortedCopy::orders_rows(const TensorShape& shape, int mode, double occurrin
 void SortedCopy::order_by_length(const Context& context) {
   const bool have_begins = bytes_in(rows) == 0;  // all indices: these are the groups
   if (!have_begins || !orders_rows(tensor_shape, mode, static_cast<double>(begin.groups()))) return;
-  struct Ends {
-    std::uint64_t first_row;
-    std::uint64_t last_row;
-  };
-  std::vector<Ends> ends(chunks());
-  std::uint64_t row = 0;
-  for (std::uint64_t c = 0; c < ends.size(); ++c) {
-    ends[c].first_row = begin.group_after(row, c * chunk_nonzeros);
-    row = begin.group_after(ends[c].first_row, std::min((c + 1) * chunk_nonzeros, tensor_shape.nnz) - 1);
-    ends[c].last_row = row;
-  }
   by_length = Buffer<RowInBlock>(context, begin.groups(), "the order of rows by their length", Paging::plain);
   for (std::uint64_t i = 0; i < by_length.size(); ++i) by_length[i] = static_cast<RowInBlock>(i % block_rows);
   cpu::for_each_chunk(context.thread_count(), ends.size(), [&](std::uint64_t c, int) {

@@ -78,7 +78,7 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   const std::uint64_t chunks = copy.chunks();
   const ChunkGroups groups(chunks);
   RowUpdate<T>* update = r.pending.take_on(groups.count + RowsAtEnds::parts);
-  RowsAtEnds ends(chunks);
+  RowsAtEnds at_ends(chunks);
   const NearRows<T> near(r, update, all.past_cache);
   if (update != nullptr && update->reads_rows()) all.past_cache = false;
   BoundaryRows<T> sides(r, chunks, false);
@@ -86,15 +86,15 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
     RowLoop<T> l = all;
     l.begin_nonzero = c * SortedCopy::chunk_nonzeros;
     l.end_nonzero = std::min(r.nnz(), l.begin_nonzero + SortedCopy::chunk_nonzeros);
-    l.first_row = copy.begin.group_of(l.begin_nonzero);
-    l.end_row = copy.begin.group_after(l.first_row, l.end_nonzero - 1) + 1;
+    l.first_row = copy.ends[c].first_row;
+    l.end_row = copy.ends[c].last_row + 1;
     const std::uint64_t first = l.row_at(l.first_row);
     const std::uint64_t last = l.row_at(l.end_row - 1);
     // The chunk before clears or stores the rows up to its last one.
-    l.clear_from = c == 0 ? 0 : l.row_at(copy.begin.group_of(l.begin_nonzero - 1)) + 1;
+    l.clear_from = c == 0 ? 0 : l.row_at(copy.ends[c - 1].last_row) + 1;
     l.clear_to = c + 1 == chunks ? r.out.rows() : last + 1;
     l.sink = sides.sink(c, first, last);
-    ends.set(c, first, last);
+    at_ends.set(c, first, last);
     T* rows = first + 1 < last ? near.of(rank, last - first - 1) : nullptr;
     if (rows !=
         nullptr) {  // all but the rows at the ends, and the empty ones before and after, which stay in the output
@@ -110,7 +110,7 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
     if (update != nullptr && rows != nullptr) update->take(group, first + 1, last, rows);
   });
   sides.finish();
-  if (update != nullptr) ends.give_to(*update, groups.count, r.out, r.threads());
+  if (update != nullptr) at_ends.give_to(*update, groups.count, r.out, r.threads());
 }
 
 template <class T>

@@ -18,43 +18,34 @@ namespace polyad::HWY_NAMESPACE {
 template <class T, int C, class Index, class Value, int Inputs, bool Whole, Requests ahead>
 HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
   const RowPass<T, C, Index, Value, Inputs, Whole, ahead> pass(l, column);
-  const Sink<T> sink = l.sink;
-  const std::uint32_t* rows = l.rows;
-  const SortedCopy::RowInBlock* by_length = l.by_length;
-  const Offsets& begin = *l.begin;
   const std::uint64_t stride = pass.stride();
-  const std::uint64_t last = l.end_row - 1;
+  T* out = l.sink.out + column;
   const bool past_cache = l.past_cache;
-  std::uint64_t next = l.clear_from;
-  const auto clear_to = [&](std::uint64_t row) HWY_ATTR {
-    for (; next < row; ++next)
-      store_past_cache<T, C>(Cols<T, C>::zero(), sink.out + next * stride + column, past_cache);
+  const auto clear = [&](std::uint64_t begin, std::uint64_t end) HWY_ATTR {
+    for (; begin < end; ++begin) store_past_cache<T, C>(Cols<T, C>::zero(), out + begin * stride, past_cache);
   };
-  const std::uint64_t begin_nonzero = l.begin_nonzero;
-  const std::uint64_t end_nonzero = l.end_nonzero;
-  std::uint64_t z = 0;
-  for (std::uint64_t i = l.first_row; i <= last; ++i) {
-    const std::uint64_t end = std::min(begin[i + 1], end_nonzero) - begin_nonzero;
-    const Cols<T, C> sum = pass.sum_of(z, end);
-    z = end;
-    if (i == l.first_row || i == last) {
-      sum.add_to(sink.at(rows == nullptr ? i : rows[i]) + column);
-      continue;
+  const std::uint64_t last = l.end_row - 1;
+  const std::uint64_t nonzeros = l.end_nonzero - l.begin_nonzero;
+  auto at = pass.begin();
+  pass.template sum_to<true>(std::min((*l.begin)[l.first_row + 1] - l.begin_nonzero, nonzeros), at).add_to(l.sink.at(l.row_at(l.first_row)) + column);
+  std::uint64_t next = l.clear_from;
+  if (l.first_row < last) {
+    RowBlock block;
+    for (std::uint64_t row = l.first_row + 1; row < last; row += RowBlock::most) {
+      const std::uint64_t count = std::min(last - row, RowBlock::most);
+      l.list(row, count, l.begin_nonzero, block);
+      if (l.rows != nullptr)  // those between do not occur
+        for (std::uint64_t k = 0; k < count; next = block.at[k++] + 1) clear(next, block.at[k]);
+      for (std::uint64_t k = 0; k < count; ++k)
+        store_past_cache<T, C>(pass.template sum_to<true>(block.end[k], at), out + block.at[k] * stride, past_cache);
     }
-    if (by_length != nullptr) {
-      // All rows up to the last one are stored here, in another order.
-      clear_to(l.first_row + 1);
+    if (l.rows == nullptr) {
+      clear(next, l.first_row + 1);
       next = last;
-      const std::uint64_t at = SortedCopy::in_block_of(i, by_length[i]);
-      store_past_cache<T, C>(sum, sink.out + at * stride + column, past_cache);
-      continue;
     }
-    const std::uint64_t at = rows == nullptr ? i : rows[i];
-    clear_to(at);
-    store_past_cache<T, C>(sum, sink.out + at * stride + column, past_cache);
-    next = at + 1;
+    pass.template sum_to<true>(nonzeros, at).add_to(l.sink.at(l.row_at(last)) + column);
   }
-  clear_to(l.clear_to);
+  clear(next, l.clear_to);
   if (past_cache) hwy::FlushStream();
 }
 
@@ -114,6 +105,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace polyad {
+
+void ChunkRows::list(std::uint64_t first, std::uint64_t count, std::uint64_t begin_nonzero, RowBlock& block) const {
+  begin->visit([&](const auto* begins) {
+    for (std::uint64_t k = 0; k < count; ++k)
+      block.end[k] = static_cast<std::uint32_t>(begins[first + k + 1] - begin_nonzero);
+  });
+  for (std::uint64_t k = 0; k < count; ++k) {
+    const std::uint64_t i = first + k;
+    block.at[k] = by_length == nullptr ? row_at(i) : SortedCopy::in_block_of(i, by_length[i]);
+  }
+}
 
 HWY_EXPORT(sum_chunk_f32);
 HWY_EXPORT(sum_chunk_f64);

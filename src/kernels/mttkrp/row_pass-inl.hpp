@@ -31,6 +31,19 @@ constexpr std::uint64_t before_use = 8;
 constexpr std::uint64_t once_ahead = 24;
 static_assert(far_ahead + 4 <= SortedCopy::padding);
 
+/// The nonzeros themselves are requested too, so many at a time and so many ahead: rows come from anywhere, and among
+/// them processors do not see that indices and values come one after the other.
+constexpr std::uint64_t stream_step = 32;
+constexpr std::uint64_t stream_ahead = 512;
+
+/// Requests the cache lines of elements stream_ahead .. stream_ahead + stream_step. By numbers, not pointers: they may be behind the end of the
+/// array.
+HWY_INLINE void request_elements(const void* elements, std::uint64_t bytes) {
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(elements) + stream_ahead * bytes;
+  for (std::uintptr_t byte = 0; byte < stream_step * bytes; byte += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(first + byte));
+}
+
 /// Codes of one to three bytes.
 struct WholeCode {};
 
@@ -43,10 +56,15 @@ struct RowValues {
   HWY_INLINE RowValues(const NarrowValues& all, std::uint64_t first)
       : values(reinterpret_cast<const Value*>(all.data()) + first) {}
 
+  /// Where a value lies.
+  using Place = const Value*;
+  HWY_INLINE Place place_of(std::uint64_t z) const { return values + z; }
   template <class Row>
-  HWY_INLINE Row at(std::uint64_t z) const {
-    return Row::all(static_cast<T>(values[z]));
+  HWY_INLINE Row at(Place place, int offset) const {
+    return Row::all(static_cast<T>(place[offset]));
   }
+  HWY_INLINE Place after(Place place, int count) const { return place + count; }
+  HWY_INLINE void request(Place place) const { request_elements(place, sizeof(Value)); }
 };
 
 /// The last byte of a code is the highest of four that one load puts into all columns; shifting drops what lies before
@@ -60,12 +78,16 @@ struct RowValues<T, WholeCode> {
       : fours(all.data() + first * all.code().bytes - (sizeof(std::int32_t) - all.code().bytes)),
         step(all.code().bytes) {}
 
+  using Place = const std::byte*;
+  HWY_INLINE Place place_of(std::uint64_t z) const { return fours + z * step; }
+  HWY_INLINE Place after(Place place, int count) const { return place + static_cast<std::uint64_t>(count) * step; }
+  HWY_INLINE void request(Place place) const { request_elements(place, step); }
   template <class Row>
-  HWY_INLINE Row at(std::uint64_t z) const {
+  HWY_INLINE Row at(Place place, int offset) const {
     const typename Row::D d;
     const hn::Rebind<std::int32_t, typename Row::D> whole;
     std::int32_t four = 0;
-    std::memcpy(&four, fours + z * step, sizeof four);
+    std::memcpy(&four, place + static_cast<std::uint64_t>(offset) * step, sizeof four);
     const auto unused = hn::Set(whole, static_cast<std::int32_t>(32 - 8 * step));
     const auto code = hn::Shr(hn::Set(whole, four), unused);
     Row row;
@@ -113,37 +135,73 @@ struct RowPass {
   HWY_INLINE int inputs() const { return Inputs > 0 ? Inputs : input_count; }
   HWY_INLINE std::uint64_t stride() const { return Whole ? C : row_stride; }
   HWY_INLINE const T* row(int m, std::uint64_t z) const { return factors[m] + index_at(indices[m], z) * stride(); }
-  HWY_INLINE void add(std::uint64_t z, Row& sum) const {
+  using Place = typename RowValues<T, Value>::Place;
+
+  /// Adds nonzero z + i, whose value is i after the one at the place.
+  HWY_INLINE void add(std::uint64_t z, Place place, int i, Row& sum) const {
+    z += static_cast<std::uint64_t>(i);
     if (ahead != Requests::none)
       for (int m = 0; m < prefetched; ++m) {
         if (ahead == Requests::twice) prefetch_row_into_second_cache<T, C>(row(m, z + far_ahead));
         prefetch_row<T, C>(row(m, z + (ahead == Requests::twice ? before_use : once_ahead)));
       }
-    Row product = values.template at<Row>(z);
+    Row product = values.template at<Row>(place, i);
     for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));
     sum.add_product(product, row(inputs() - 1, z));
   }
-  HWY_INLINE Row sum_of(std::uint64_t z, std::uint64_t end) const {
+  HWY_INLINE void request_nonzeros(std::uint64_t z, Place place) const {
+    for (int m = 0; m < inputs(); ++m) request_elements(indices[m] + z, sizeof(Index));
+    values.request(place);
+  }
+  /// A nonzero, and where its value lies. It goes from row to row: looking values up anew costs short ones a tenth.
+  struct Cursor {
+    std::uint64_t z = 0;
+    Place place;
+  };
+  HWY_INLINE Cursor begin() const { return {0, values.place_of(0)}; }
+
+  /// The sum of all up to `end`, where the cursor is then. \tparam Request whether to request nonzeros ahead
+  template <bool Request>
+  HWY_INLINE Row sum_to(std::uint64_t end, Cursor& at) const {
     Row sum = Row::zero();
-    if (sums > 1 && end - z >= std::uint64_t{2} * sums) {
+    if (sums > 1 && end - at.z >= std::uint64_t{2} * sums) {
       Row other[sums];
       for (int i = 1; i < sums; ++i) other[i] = sum;
-      for (; z + sums <= end; z += sums) {
-        add(z, sum);
-        for (int i = 1; i < sums; ++i) add(z + static_cast<std::uint64_t>(i), other[i]);
+      if constexpr (Request) {
+        while (end - at.z >= stream_step) {
+          request_nonzeros(at.z, at.place);
+          add_in_turn(at.z + stream_step, at, sum, other);
+        }
       }
+      add_in_turn(end, at, sum, other);
       for (int i = 1; i < sums; ++i) sum.add(other[i]);
     }
-    for (; z < end; ++z) add(z, sum);
+    add_each(end, at, sum);
     scale(sum);
     return sum;
   }
   /// The same, one after the other.
-  HWY_INLINE Row short_sum_of(std::uint64_t z, std::uint64_t end) const {
+  HWY_INLINE Row short_sum_to(std::uint64_t end, Cursor& at) const {
     Row sum = Row::zero();
-    for (; z < end; ++z) add(z, sum);
+    add_each(end, at, sum);
     scale(sum);
     return sum;
+  }
+  HWY_INLINE void add_in_turn(std::uint64_t end, Cursor& at, Row& sum, Row* other) const {
+    std::uint64_t z = at.z;
+    Place place = at.place;
+    for (; z + sums <= end; z += sums) {
+      add(z, place, 0, sum);
+      for (int i = 1; i < sums; ++i) add(z, place, i, other[i]);
+      place = values.after(place, sums);
+    }
+    at = {z, place};
+  }
+  HWY_INLINE void add_each(std::uint64_t end, Cursor& at, Row& sum) const {
+    std::uint64_t z = at.z;
+    Place place = at.place;
+    for (; z < end; ++z, place = values.after(place, 1)) add(z, place, 0, sum);
+    at = {z, place};
   }
   HWY_INLINE void scale(Row& sum) const {
     if constexpr (!std::is_same_v<Value, T>) sum.times(Row::all(unit));

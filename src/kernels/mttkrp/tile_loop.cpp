@@ -21,13 +21,12 @@ HWY_NOINLINE void add_rows(const TileLoop<T>& l, std::uint64_t column) {
   const std::uint64_t stride = pass.stride();
   T* out = l.out + column;
   const bool short_runs = l.short_runs;
-  std::uint64_t z = 0;
+  auto at = pass.begin();
   for (const std::uint32_t* const lengths_end = lengths + l.rows; lengths < lengths_end; ++lengths, out += stride) {
     if (*lengths == 0) continue;
-    const std::uint64_t end = z + *lengths;
-    const Cols<T, C> sum = short_runs ? pass.short_sum_of(z, end) : pass.sum_of(z, end);
+    const std::uint64_t end = at.z + *lengths;
+    const Cols<T, C> sum = short_runs ? pass.short_sum_to(end, at) : pass.template sum_to<false>(end, at);
     sum.add_to(out);
-    z = end;
   }
 }
 
