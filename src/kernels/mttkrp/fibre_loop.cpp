@@ -58,14 +58,38 @@ struct FibreRows {
   }
 };
 
+/// Rows that fibres add to, by the index of each.
+template <class T, int C, class Id, bool Whole>
+struct FibreOutput {
+  const Id* ids;
+  T* out;
+  std::uint64_t row_stride;
+  bool requested;
+  bool halves;
+
+  HWY_INLINE FibreOutput(const FibreLoop<T>& l, T* rows, std::uint64_t column)
+      : ids(static_cast<const Id*>(l.output_ids)),
+        out(rows + column),
+        row_stride(l.stride),
+        requested(l.prefetch_output),
+        halves(cpu::halve_wide_stores) {}
+
+  HWY_INLINE T* row(std::uint64_t fibre) const { return out + std::uint64_t{ids[fibre]} * (Whole ? C : row_stride); }
+  HWY_INLINE void add(std::uint64_t fibre, const Cols<T, C>& sum) const {
+    if (requested) prefetch_row_to_write<T, C>(row(fibre + fibres_ahead));
+    sum.add_to(row(fibre), halves);
+  }
+};
+
 /// sums(leaf) += x * row; as Cols::add_to
 template <class T, int C>
-HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to) {
+HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to,
+                               [[maybe_unused]] bool halves) {
   using Row = Cols<T, C>;
   const typename Row::D d;
   for (int i = 0; i < Row::vectors; ++i, to += Row::lanes) {
 #if HWY_CAP_GE512
-    if (Row::lanes * sizeof(T) == 64 && cpu::halve_wide_stores) {
+    if (Row::lanes * sizeof(T) == 64 && halves) {
       const hn::Half<typename Row::D> half;
       const auto s = hn::Set(half, x);
       hn::StoreU(hn::MulAdd(s, hn::LowerHalf(half, row.v[i]), hn::LoadU(half, to)), half, to);
@@ -79,22 +103,19 @@ HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to) {
 }
 
 template <class T, int C, class Leaf, class Id, int N, bool Whole>
-HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& all, const Leaf* leaves,
+HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, T* out, const Leaf* leaves,
                          std::uint64_t column) {
   using Row = Cols<T, C>;
   const FibreRows<T, C, Id, N, Whole> rows(l, column);
-  const Sink<T> sink = all;
+  const FibreOutput<T, C, Id, Whole> output(l, out, column);
   const T* values = l.values + chunk.first_nonzero;
   const Leaf* leaf = leaves + chunk.first_nonzero;
   const T* table = l.table + column;
-  const Id* out_ids = static_cast<const Id*>(l.output_ids);
-  T* products = l.products == nullptr ? nullptr : l.products + column;
   const std::uint64_t stride = rows.stride();
+  T* products = l.products == nullptr ? nullptr : l.products + (chunk.first_fibre - l.first_product) * stride + column;
   const bool past_cache =
       l.products_past_cache && stride * sizeof(T) % 64 == 0 && reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
-  const std::uint64_t first_product = l.first_product;
   const bool prefetch_leaves = l.prefetch_leaves;
-  const bool prefetch_output = l.prefetch_output;
   std::uint64_t fibre = chunk.first_fibre;
   for (std::size_t length = 1; length <= chunk.lengths.size(); ++length) {
     const std::uint64_t end = fibre + chunk.lengths[length - 1];
@@ -110,32 +131,28 @@ HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, const S
       }
       leaf += length;
       values += length;
-      if (products != nullptr) store_past_cache<T, C>(sum, products + (fibre - first_product) * stride, past_cache);
+      if (products != nullptr) {
+        store_past_cache<T, C>(sum, products, past_cache);
+        products += stride;
+      }
       rows.multiply(fibre, sum);
-      if (prefetch_output)
-        prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
-      sum.add_to(sink.at(out_ids[fibre]) + column);
+      output.add(fibre, sum);
     }
   }
   if (past_cache) hwy::FlushStream();
 }
 
 template <class T, int C, class Id, int N, bool Whole>
-HWY_NOINLINE void add_kept(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& all,
+HWY_NOINLINE void add_kept(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out,
                            std::uint64_t column) {
   const FibreRows<T, C, Id, N, Whole> rows(l, column);
-  const Sink<T> sink = all;
-  const T* products = l.products + column;
-  const std::uint64_t first_product = l.first_product;
-  const Id* out_ids = static_cast<const Id*>(l.output_ids);
+  const FibreOutput<T, C, Id, Whole> output(l, out, column);
   const std::uint64_t stride = rows.stride();
-  const bool prefetch_output = l.prefetch_output;
-  for (std::uint64_t fibre = begin; fibre < end; ++fibre) {
-    Cols<T, C> sum = Cols<T, C>::load(products + (fibre - first_product) * stride);
+  const T* products = l.products + (begin - l.first_product) * stride + column;
+  for (std::uint64_t fibre = begin; fibre < end; ++fibre, products += stride) {
+    Cols<T, C> sum = Cols<T, C>::load(products);
     rows.multiply(fibre, sum);
-    if (prefetch_output)
-      prefetch_row_to_write<T, C>(sink.out + std::uint64_t{out_ids[fibre + fibres_ahead]} * stride + column);
-    sum.add_to(sink.at(out_ids[fibre]) + column);
+    output.add(fibre, sum);
   }
 }
 
@@ -148,6 +165,7 @@ HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all
   const Leaf* leaf = leaves + chunk.first_nonzero;
   const std::uint64_t stride = rows.stride();
   const bool prefetch_leaves = l.prefetch_leaves;
+  const bool halves = cpu::halve_wide_stores;
   std::uint64_t fibre = chunk.first_fibre;
   for (std::size_t length = 1; length <= chunk.lengths.size(); ++length) {
     const std::uint64_t end = fibre + chunk.lengths[length - 1];
@@ -156,10 +174,11 @@ HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all
       if (prefetch_leaves) {
         for (std::size_t i = 0; i < length; ++i) {
           prefetch_row_to_write<T, C>(sums + leaf[i + leaves_ahead] * stride);
-          add_scaled_to<T, C>(values[i], product, sums + leaf[i] * stride);
+          add_scaled_to<T, C>(values[i], product, sums + leaf[i] * stride, halves);
         }
       } else {
-        for (std::size_t i = 0; i < length; ++i) add_scaled_to<T, C>(values[i], product, sums + leaf[i] * stride);
+        for (std::size_t i = 0; i < length; ++i)
+          add_scaled_to<T, C>(values[i], product, sums + leaf[i] * stride, halves);
       }
       leaf += length;
       values += length;
@@ -193,13 +212,13 @@ template <class T, int C>
 struct GatherCall {
   const FibreLoop<T>& l;
   const FibreChunk& chunk;
-  const Sink<T>& sink;
+  T* out;
   std::uint64_t column;
   template <class Id, int N, bool Whole>
   HWY_INLINE void run() const {
     if (l.short_leaves != nullptr)
-      return gather<T, C, std::uint16_t, Id, N, Whole>(l, chunk, sink, l.short_leaves, column);
-    gather<T, C, std::uint32_t, Id, N, Whole>(l, chunk, sink, l.leaves, column);
+      return gather<T, C, std::uint16_t, Id, N, Whole>(l, chunk, out, l.short_leaves, column);
+    gather<T, C, std::uint32_t, Id, N, Whole>(l, chunk, out, l.leaves, column);
   }
 };
 
@@ -208,11 +227,11 @@ struct KeptCall {
   const FibreLoop<T>& l;
   std::uint64_t begin;
   std::uint64_t end;
-  const Sink<T>& sink;
+  T* out;
   std::uint64_t column;
   template <class Id, int N, bool Whole>
   HWY_INLINE void run() const {
-    add_kept<T, C, Id, N, Whole>(l, begin, end, sink, column);
+    add_kept<T, C, Id, N, Whole>(l, begin, end, out, column);
   }
 };
 
@@ -234,10 +253,10 @@ template <class T>
 struct GatherColumns {
   const FibreLoop<T>& l;
   const FibreChunk& chunk;
-  const Sink<T>& sink;
+  T* out;
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    with_ids<C>(l, GatherCall<T, C>{l, chunk, sink, column});
+    with_ids<C>(l, GatherCall<T, C>{l, chunk, out, column});
   }
 };
 
@@ -246,10 +265,10 @@ struct KeptColumns {
   const FibreLoop<T>& l;
   std::uint64_t begin;
   std::uint64_t end;
-  const Sink<T>& sink;
+  T* out;
   template <int C>
   HWY_INLINE void run(std::uint64_t column) const {
-    with_ids<C>(l, KeptCall<T, C>{l, begin, end, sink, column});
+    with_ids<C>(l, KeptCall<T, C>{l, begin, end, out, column});
   }
 };
 
@@ -330,11 +349,11 @@ struct FoldColumns {
 };
 
 #define POLYAD_FIBRE_LOOPS(T, suffix)                                                                          \
-  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {                  \
-    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, sink});                                             \
+  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* out) {                  \
+    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, out});                                             \
   }                                                                                                            \
-  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) {     \
-    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, sink});                                          \
+  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out) {     \
+    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, out});                                          \
   }                                                                                                            \
   void scatter_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                             \
     for_column_blocks(l.stride, ScatterColumns<T>{l, chunk, sums});                                            \
@@ -363,11 +382,11 @@ namespace polyad {
   HWY_EXPORT(scatter_##suffix);                                                                           \
   HWY_EXPORT(fill_##suffix);                                                                              \
   HWY_EXPORT(fold_##suffix);                                                                              \
-  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, const Sink<T>& sink) {               \
-    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, sink);                                                \
+  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* out) {               \
+    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, out);                                                \
   }                                                                                                       \
-  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, const Sink<T>& sink) { \
-    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, sink);                                             \
+  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out) { \
+    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, out);                                             \
   }                                                                                                       \
   void scatter_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                          \
     HWY_DYNAMIC_DISPATCH(scatter_##suffix)(l, chunk, sums);                                               \

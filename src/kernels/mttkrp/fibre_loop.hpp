@@ -54,11 +54,12 @@ struct FibreChunk {
   std::uint64_t first_nonzero = 0;
 };
 
-void gather_fibres(const FibreLoop<float>& loop, const FibreChunk& chunk, const Sink<float>& sink);
-void gather_fibres(const FibreLoop<double>& loop, const FibreChunk& chunk, const Sink<double>& sink);
+/// \param out [rows of the output][stride], or where its first row would be if all that are used are kept elsewhere
+void gather_fibres(const FibreLoop<float>& loop, const FibreChunk& chunk, float* out);
+void gather_fibres(const FibreLoop<double>& loop, const FibreChunk& chunk, double* out);
 /// Fibres begin .. end.
-void add_products(const FibreLoop<float>& loop, std::uint64_t begin, std::uint64_t end, const Sink<float>& sink);
-void add_products(const FibreLoop<double>& loop, std::uint64_t begin, std::uint64_t end, const Sink<double>& sink);
+void add_products(const FibreLoop<float>& loop, std::uint64_t begin, std::uint64_t end, float* out);
+void add_products(const FibreLoop<double>& loop, std::uint64_t begin, std::uint64_t end, double* out);
 /// \param sums [leaf rows][stride]
 void scatter_fibres(const FibreLoop<float>& loop, const FibreChunk& chunk, float* sums);
 void scatter_fibres(const FibreLoop<double>& loop, const FibreChunk& chunk, double* sums);

@@ -67,10 +67,12 @@ struct Cols {
     for (int i = 0; i < vectors; ++i) v[i] = hn::Add(v[i], other.v[i]);
   }
   /// p += this
-  HWY_INLINE void add_to(T* HWY_RESTRICT p) const {
+  HWY_INLINE void add_to(T* HWY_RESTRICT p) const { add_to(p, cpu::halve_wide_stores); }
+  /// \param halves cpu::halve_wide_stores, which a loop reads once: compilers take it for changed by every store
+  HWY_INLINE void add_to(T* HWY_RESTRICT p, [[maybe_unused]] bool halves) const {
     for (int i = 0; i < vectors; ++i, p += lanes) {
 #if HWY_CAP_GE512
-      if (lanes * sizeof(T) == 64 && cpu::halve_wide_stores) {
+      if (lanes * sizeof(T) == 64 && halves) {
         const hn::Half<D> half;
         hn::StoreU(hn::Add(hn::LoadU(half, p), hn::LowerHalf(half, v[i])), half, p);
         hn::StoreU(hn::Add(hn::LoadU(half, p + lanes / 2), hn::UpperHalf(half, v[i])), half, p + lanes / 2);

@@ -135,18 +135,13 @@ class SweepRun {
   void give_cut_rows(RowUpdate<T>& update, std::uint64_t part) const {
     for (const std::uint64_t c : s_.cut) give_rows(c, update, part);
   }
-  [[nodiscard]] Sink<T> own_rows(T* rows) const {
-    Sink<T> sink;
-    sink.out = rows;
-    sink.stride = r_.stride();
-    return sink;
-  }
   /// The row of a root that is cut comes from several chunks: each has a side row.
   [[nodiscard]] std::uint64_t cut_position(std::uint64_t c) const {
     return static_cast<std::uint64_t>(std::ranges::lower_bound(s_.cut, c) - s_.cut.begin());
   }
-  [[nodiscard]] Sink<T> side_row(BoundaryRows<T>& sides, std::uint64_t c) const {
-    return sides.sink(cut_position(c), s_.roots[c].first, s_.roots[c].first);
+  [[nodiscard]] T* side_row(BoundaryRows<T>& sides, std::uint64_t c) const {
+    const std::uint64_t root = s_.roots[c].first;
+    return NearRows<T>::as_if_first(sides.sink(cut_position(c), root, root).first, root, r_.stride());
   }
 
   /// Every row of the root mode comes in one chunk, but for those of roots that are cut.
@@ -160,12 +155,12 @@ class SweepRun {
       const cpu::Share rows = rows_of(c);
       if (T* mine = s_.is_cut(c) ? nullptr : near.of(rank, rows.end - rows.begin)) {
         std::fill_n(mine, (rows.end - rows.begin) * r_.stride(), T{0});
-        chunk_to(c, own_rows(NearRows<T>::as_if_first(mine, rows.begin, r_.stride())));
+        chunk_to(c, NearRows<T>::as_if_first(mine, rows.begin, r_.stride()));
         return update->take(group, rows.begin, rows.end, mine);
       }
       clear_rows(c);
       if (s_.is_cut(c)) return chunk_to(c, side_row(sides, c));
-      chunk_to(c, own_rows(r_.out.data()));
+      chunk_to(c, r_.out.data());
       if (update != nullptr) give_rows(c, *update, group);
     });
     sides.finish();
@@ -229,7 +224,7 @@ class SweepRun {
       FibreLoop<T> loop = to_next;
       loop.products = products;
       loop.first_product = s_.first[c];
-      add_products(loop, s_.first[c], s_.first[c + 1], own_rows(table));
+      add_products(loop, s_.first[c], s_.first[c + 1], table);
     };
     BoundaryRows<T> sides(r_, s_.cut.size(), false);
     cpu::run_team(threads, [&](int rank, int size) {
@@ -242,7 +237,7 @@ class SweepRun {
         loop.products = cut ? later_products + later[cut_position(c)] : mine;
         loop.first_product = s_.first[c];
         clear_rows(c);
-        gather_fibres(loop, chunk(c), cut ? side_row(sides, c) : own_rows(r_.out.data()));
+        gather_fibres(loop, chunk(c), cut ? side_row(sides, c) : r_.out.data());
         if (cut) return;
         give_rows(c, update, static_cast<std::uint64_t>(rank));
         add_chunk(c, mine, table);
@@ -310,19 +305,19 @@ class SweepRun {
     loop_.prefetch_output = r_.out.bytes() >= worth_prefetching;
     const SharedOutput<T> output(r_, threads);
     cpu::run_team(threads, [&](int rank, int size) {
-      const Sink<T> sink = output.sink(rank);
+      T* out = output.sink(rank).out;
       for (const bool cut : {false, true})
         for_share(rank, size, [&](std::uint64_t c) {
-          if (s_.is_cut(c) == cut) chunk_to(c, sink);
+          if (s_.is_cut(c) == cut) chunk_to(c, out);
         });
     });
     output.finish();
     set_held();
   }
 
-  void chunk_to(std::uint64_t c, const Sink<T>& sink) const {
-    if (kept_) return add_products(loop_, s_.first[c], s_.first[c + 1], sink);
-    gather_fibres(loop_, chunk(c), sink);
+  void chunk_to(std::uint64_t c, T* out) const {
+    if (kept_) return add_products(loop_, s_.first[c], s_.first[c + 1], out);
+    gather_fibres(loop_, chunk(c), out);
   }
 
   void set_held() {
