@@ -32,6 +32,15 @@ inline constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
 /// wider ones twice, whatever their size.
 inline constexpr std::uint64_t out_of_caches = std::uint64_t{24} << 20U;
 
+/// Whether copies with indices of 16 bits request the rows of all their factors, which have so many bytes: where the
+/// second-level cache holds little of them. Two tables together, f32, rank 16, nonzeros anywhere, ns of a thread without
+/// and with requests (Zen 5, 1 MB of that cache, a throwaway loop): 0.5 MB 0.80 and 0.86, 1 MB 0.96 and 0.93, 2 MB 1.14
+/// and 0.96, 3.75 MB 1.21 and 0.99. Of 1.4 to 2.6 MB on nell2, where one of two rows is the one before, 1.05 of the
+/// time; of twice that 0.90.
+[[nodiscard]] inline bool requests_rows(double bytes, const Context& context) {
+  return bytes >= 2.5 * second_cache(context);
+}
+
 /// The question.
 struct EstimateRequest {
   const TensorSample& sample;
@@ -196,8 +205,19 @@ struct NonzeroLoops {
 /// a nonzero were 0.5: 24 ms for a mode of nell2 that takes 18.
 [[nodiscard]] inline double sorted_copy_ns(const EstimateRequest& q, int n, double rows, bool by_length) {
   double row = q.cost.instructions(0.2 + many_inputs_ns(q));
-  for (int m = 0; m < q.sample.order(); ++m)
-    if (m != n) row += q.multiplying(m, q.bytes_between_uses(m, n));
+  double inputs = 0;
+  double longest = 0;
+  for (int m = 0; m < q.sample.order(); ++m) {
+    if (m == n) continue;
+    inputs += q.sample.dim(m) * q.row_bytes();
+    longest = std::max(longest, q.sample.dim(m));
+  }
+  const bool requested = longest <= 65536 && requests_rows(inputs, q.sample.context());
+  for (int m = 0; m < q.sample.order(); ++m) {
+    if (m == n) continue;
+    const double bytes = q.bytes_between_uses(m, n);
+    row += requested ? q.cost.reading_alone(bytes, q.lines(), 1, 0) : q.multiplying(m, bytes);
+  }
   return q.sample.nnz() * row + q.cost.instructions((by_length ? 1 : 4) * rows) + stored_output_ns(q, n);
 }
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace polyad::cpu {
 
@@ -44,13 +46,27 @@ void parallel_ranges(int threads, std::uint64_t n, const Body& body, std::uint64
   });
 }
 
-/// Hands out chunks 0 .. n-1 to a team, one by one: body(chunk, rank).
+/// Hands out chunks 0 .. n-1 to a team, one by one: body(chunk, rank). Every member has a contiguous share and helps
+/// with those of others when it is done: a processor reads on where it was, and what was requested ahead is used.
 template <class Body>
 void for_each_chunk(int threads, std::uint64_t chunks, const Body& body) {
-  std::atomic<std::uint64_t> next{0};
-  const int team = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), chunks));
+  struct alignas(64) Rest {
+    std::atomic<std::uint64_t> next{0};
+    std::uint64_t end = 0;
+  };
+  const int team = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(std::max(threads, 1)), chunks));
+  const auto shares = static_cast<std::size_t>(team);
+  std::vector<Rest> rest(shares);
+  for (int member = 0; member < team; ++member) {
+    const Share s = share_of(chunks, member, team);
+    rest[static_cast<std::size_t>(member)].next = s.begin;
+    rest[static_cast<std::size_t>(member)].end = s.end;
+  }
   run_team(team, [&](int rank, int) {
-    for (std::uint64_t c = next.fetch_add(1); c < chunks; c = next.fetch_add(1)) body(c, rank);
+    for (std::size_t i = 0; i < shares; ++i) {
+      Rest& r = rest[(static_cast<std::size_t>(rank) + i) % shares];
+      for (std::uint64_t c = r.next.fetch_add(1); c < r.end; c = r.next.fetch_add(1)) body(c, rank);
+    }
   });
 }
 

@@ -16,11 +16,14 @@ RowLoop<T> loop_over(const MttkrpRequest<T>& r, const SortedCopy& copy) {
   RowLoop<T> l;
   const InputModes input(copy.tensor_shape.dims, copy.mode);
   set_inputs(l, r, copy, input);
+  std::uint64_t all_bytes = 0;
   for (const int m : std::span(input.modes).first(static_cast<std::size_t>(input.count))) {
     const std::uint64_t bytes = r.factors[static_cast<std::size_t>(m)].bytes();
     l.prefetched += bytes >= out_of_reach ? 1 : 0;
     l.far_away = l.far_away || bytes >= out_of_caches;
+    all_bytes += bytes;
   }
+  if (l.index_bytes == 2) l.prefetched = requests_rows(static_cast<double>(all_bytes), r.context) ? l.inputs : 0;
   if (bytes_in(copy.rows) > 0) l.rows = typed<std::uint32_t>(copy.rows);
   if (!copy.by_length.empty()) l.by_length = copy.by_length.data();
   l.begin = &copy.begin;

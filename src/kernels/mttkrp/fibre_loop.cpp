@@ -102,6 +102,14 @@ HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to,
   }
 }
 
+/// Requests leaves and values ahead. \return the leaf at which to do it again
+template <class Leaf, class T>
+HWY_INLINE const Leaf* request_leaves(const Leaf* leaf, const T* values) {
+  request_elements(leaf, sizeof(Leaf));
+  request_elements(values, sizeof(T));
+  return leaf + stream_step;
+}
+
 template <class T, int C, class Leaf, class Id, int N, bool Whole>
 HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, T* out, const Leaf* leaves,
                          std::uint64_t column) {
@@ -116,10 +124,12 @@ HWY_NOINLINE void gather(const FibreLoop<T>& l, const FibreChunk& chunk, T* out,
   const bool past_cache =
       l.products_past_cache && stride * sizeof(T) % 64 == 0 && reinterpret_cast<std::uintptr_t>(products) % 64 == 0;
   const bool prefetch_leaves = l.prefetch_leaves;
+  const Leaf* next_request = leaf;
   std::uint64_t fibre = chunk.first_fibre;
   for (std::size_t length = 1; length <= chunk.lengths.size(); ++length) {
     const std::uint64_t end = fibre + chunk.lengths[length - 1];
     for (; fibre < end; ++fibre) {
+      if (leaf >= next_request) next_request = request_leaves(leaf, values);
       Row sum = Row::zero();
       if (prefetch_leaves) {
         for (std::size_t i = 0; i < length; ++i) {
@@ -166,10 +176,12 @@ HWY_NOINLINE void scatter(const FibreLoop<T>& l, const FibreChunk& chunk, T* all
   const std::uint64_t stride = rows.stride();
   const bool prefetch_leaves = l.prefetch_leaves;
   const bool halves = cpu::halve_wide_stores;
+  const Leaf* next_request = leaf;
   std::uint64_t fibre = chunk.first_fibre;
   for (std::size_t length = 1; length <= chunk.lengths.size(); ++length) {
     const std::uint64_t end = fibre + chunk.lengths[length - 1];
     for (; fibre < end; ++fibre) {
+      if (leaf >= next_request) next_request = request_leaves(leaf, values);
       const Cols<T, C> product = rows.product(fibre);
       if (prefetch_leaves) {
         for (std::size_t i = 0; i < length; ++i) {

@@ -28,21 +28,8 @@ namespace polyad::HWY_NAMESPACE {
 enum class Requests { none, once, twice };
 constexpr std::uint64_t far_ahead = 48;
 constexpr std::uint64_t before_use = 8;
-constexpr std::uint64_t once_ahead = 24;
+constexpr std::uint64_t once_ahead = 16;
 static_assert(far_ahead + 4 <= SortedCopy::padding);
-
-/// The nonzeros themselves are requested too, so many at a time and so many ahead: rows come from anywhere, and among
-/// them processors do not see that indices and values come one after the other.
-constexpr std::uint64_t stream_step = 32;
-constexpr std::uint64_t stream_ahead = 512;
-
-/// Requests the cache lines of elements stream_ahead .. stream_ahead + stream_step. By numbers, not pointers: they may be behind the end of the
-/// array.
-HWY_INLINE void request_elements(const void* elements, std::uint64_t bytes) {
-  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(elements) + stream_ahead * bytes;
-  for (std::uintptr_t byte = 0; byte < stream_step * bytes; byte += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(first + byte));
-}
 
 /// Codes of one to three bytes.
 struct WholeCode {};
@@ -141,7 +128,7 @@ struct RowPass {
   HWY_INLINE void add(std::uint64_t z, Place place, int i, Row& sum) const {
     z += static_cast<std::uint64_t>(i);
     if (ahead != Requests::none)
-      for (int m = 0; m < prefetched; ++m) {
+      for (int m = 0; m < requested(); ++m) {
         if (ahead == Requests::twice) prefetch_row_into_second_cache<T, C>(row(m, z + far_ahead));
         prefetch_row<T, C>(row(m, z + (ahead == Requests::twice ? before_use : once_ahead)));
       }
@@ -149,16 +136,24 @@ struct RowPass {
     for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));
     sum.add_product(product, row(inputs() - 1, z));
   }
-  HWY_INLINE void request_nonzeros(std::uint64_t z, Place place) const {
-    for (int m = 0; m < inputs(); ++m) request_elements(indices[m] + z, sizeof(Index));
-    values.request(place);
-  }
-  /// A nonzero, and where its value lies. It goes from row to row: looking values up anew costs short ones a tenth.
+  /// Of indices of 16 bits either all rows are requested or none: counting them would take a tenth of the time.
+  HWY_INLINE int requested() const { return sizeof(Index) == 2 ? inputs() : prefetched; }
+
+  /// A nonzero, where its value lies, and the next one at which nonzeros ahead are requested. It goes from row to row:
+  /// looking values up anew costs short ones a tenth.
   struct Cursor {
     std::uint64_t z = 0;
     Place place;
+    std::uint64_t next_request = 0;
   };
-  HWY_INLINE Cursor begin() const { return {0, values.place_of(0)}; }
+  HWY_INLINE Cursor begin() const { return {0, values.place_of(0), 0}; }
+
+  HWY_INLINE void request_nonzeros(Cursor& at) const {
+    for (; at.next_request <= at.z; at.next_request += stream_step) {
+      for (int m = 0; m < inputs(); ++m) request_elements(indices[m] + at.next_request, sizeof(Index));
+      values.request(values.place_of(at.next_request));
+    }
+  }
 
   /// The sum of all up to `end`, where the cursor is then. \tparam Request whether to request nonzeros ahead
   template <bool Request>
@@ -169,13 +164,14 @@ struct RowPass {
       for (int i = 1; i < sums; ++i) other[i] = sum;
       if constexpr (Request) {
         while (end - at.z >= stream_step) {
-          request_nonzeros(at.z, at.place);
+          request_nonzeros(at);
           add_in_turn(at.z + stream_step, at, sum, other);
         }
       }
       add_in_turn(end, at, sum, other);
       for (int i = 1; i < sums; ++i) sum.add(other[i]);
     }
+    if (Request) request_nonzeros(at);
     add_each(end, at, sum);
     scale(sum);
     return sum;
@@ -195,13 +191,15 @@ struct RowPass {
       for (int i = 1; i < sums; ++i) add(z, place, i, other[i]);
       place = values.after(place, sums);
     }
-    at = {z, place};
+    at.z = z;
+    at.place = place;
   }
   HWY_INLINE void add_each(std::uint64_t end, Cursor& at, Row& sum) const {
     std::uint64_t z = at.z;
     Place place = at.place;
     for (; z < end; ++z, place = values.after(place, 1)) add(z, place, 0, sum);
-    at = {z, place};
+    at.z = z;
+    at.place = place;
   }
   HWY_INLINE void scale(Row& sum) const {
     if constexpr (!std::is_same_v<Value, T>) sum.times(Row::all(unit));

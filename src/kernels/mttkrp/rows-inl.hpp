@@ -114,6 +114,21 @@ HWY_INLINE void prefetch_row_to_write(const T* p) {
   for (int c = 0; c < C; c += per_line) __builtin_prefetch(p + c, 1);
 }
 
+/// The nonzeros themselves are requested too, so many at a time and so many ahead: rows come from anywhere, and among
+/// them processors do not see that indices and values come one after the other. Nor can a row be requested whose index
+/// is not there. 10 million nonzeros anywhere, a throwaway loop over copies on a Zen 5, f32, ms: 19.9, with nonzeros
+/// requested 19.1, with rows 18.7, with both 15.7.
+constexpr std::uint64_t stream_step = 32;
+constexpr std::uint64_t stream_ahead = 512;
+
+/// Requests the cache lines of stream_step elements, stream_ahead elements further on. By numbers, not pointers: they
+/// may be behind the end of the array.
+HWY_INLINE void request_elements(const void* elements, std::uint64_t bytes) {
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(elements) + stream_ahead * bytes;
+  for (std::uintptr_t byte = 0; byte < stream_step * bytes; byte += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(first + byte));
+}
+
 /// Adds columns column .. column + C of a row to a sink.
 template <class T, int C>
 HWY_INLINE void add_row(const Sink<T>& sink, std::uint64_t row, std::uint64_t column, const Cols<T, C>& cols,
