@@ -33,13 +33,17 @@ inline constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
 inline constexpr std::uint64_t out_of_caches = std::uint64_t{24} << 20U;
 
 /// Whether copies with indices of 16 bits request the rows of all their factors, which have so many bytes: where the
-/// second-level cache holds little of them. Two tables together, f32, rank 16, nonzeros anywhere, ns of a thread without
-/// and with requests (Zen 5, 1 MB of that cache, a throwaway loop): 0.5 MB 0.80 and 0.86, 1 MB 0.96 and 0.93, 2 MB 1.14
-/// and 0.96, 3.75 MB 1.21 and 0.99. Of 1.4 to 2.6 MB on nell2, where one of two rows is the one before, 1.05 of the
-/// time; of twice that 0.90.
+/// second-level cache holds little of them. Two tables together, f32, rank 16, nonzeros anywhere, ns of a thread
+/// without and with requests (Zen 5, 1 MB of that cache, a throwaway loop): 0.5 MB 0.80 and 0.86, 1 MB 0.96 and 0.93, 2
+/// MB 1.14 and 0.96, 3.75 MB 1.21 and 0.99. Of 1.4 to 2.6 MB on nell2, where one of two rows is the one before, 1.05 of
+/// the time; of twice that 0.90.
 [[nodiscard]] inline bool requests_rows(double bytes, const Context& context) {
   return bytes >= 2.5 * second_cache(context);
 }
+
+/// What rows from memory cost of what the calibration, which draws rows evenly, says: copies of deli took 0.81 (f32)
+/// and 0.76 (f64) of their estimate (Zen 5).
+inline constexpr double frequent_rows_are_near = 0.85;
 
 /// The question.
 struct EstimateRequest {
@@ -67,8 +71,10 @@ struct EstimateRequest {
   /// A row of a mode among those that a nonzero multiplies, from where so many bytes lie. Rows of long factors are
   /// requested ahead, the others are not.
   [[nodiscard]] double multiplying(int mode, double bytes, double reuse = 1) const {
-    if (sample.dim(mode) * row_bytes() >= static_cast<double>(out_of_reach))
-      return cost.reading_alone(bytes, lines(), reuse, sample.dim(mode) * row_bytes() >= out_of_caches ? 2 : 1);
+    const double table = sample.dim(mode) * row_bytes();
+    if (table >= static_cast<double>(out_of_caches))
+      return frequent_rows_are_near * cost.reading_alone(bytes, lines(), reuse, 2);
+    if (table >= static_cast<double>(out_of_reach)) return cost.reading_alone(bytes, lines(), reuse, 1);
     return cost.multiplying(bytes, lines(), reuse) * among_streams(bytes);
   }
   /// Adding to a row of its output.

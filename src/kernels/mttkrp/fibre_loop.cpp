@@ -83,8 +83,7 @@ struct FibreOutput {
 
 /// sums(leaf) += x * row; as Cols::add_to
 template <class T, int C>
-HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to,
-                               [[maybe_unused]] bool halves) {
+HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to, [[maybe_unused]] bool halves) {
   using Row = Cols<T, C>;
   const typename Row::D d;
   for (int i = 0; i < Row::vectors; ++i, to += Row::lanes) {
@@ -361,11 +360,11 @@ struct FoldColumns {
 };
 
 #define POLYAD_FIBRE_LOOPS(T, suffix)                                                                          \
-  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* out) {                  \
-    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, out});                                             \
+  void gather_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* out) {                               \
+    for_column_blocks(l.stride, GatherColumns<T>{l, chunk, out});                                              \
   }                                                                                                            \
-  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out) {     \
-    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, out});                                          \
+  void kept_##suffix(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out) {                  \
+    for_column_blocks(l.stride, KeptColumns<T>{l, begin, end, out});                                           \
   }                                                                                                            \
   void scatter_##suffix(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                             \
     for_column_blocks(l.stride, ScatterColumns<T>{l, chunk, sums});                                            \
@@ -388,27 +387,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace polyad {
 
-#define POLYAD_FIBRE_LOOPS(T, suffix)                                                                     \
-  HWY_EXPORT(gather_##suffix);                                                                            \
-  HWY_EXPORT(kept_##suffix);                                                                              \
-  HWY_EXPORT(scatter_##suffix);                                                                           \
-  HWY_EXPORT(fill_##suffix);                                                                              \
-  HWY_EXPORT(fold_##suffix);                                                                              \
-  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* out) {               \
-    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, out);                                                \
-  }                                                                                                       \
-  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out) { \
-    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, out);                                             \
-  }                                                                                                       \
-  void scatter_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                          \
-    HWY_DYNAMIC_DISPATCH(scatter_##suffix)(l, chunk, sums);                                               \
-  }                                                                                                       \
-  void fill_table(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {               \
-    HWY_DYNAMIC_DISPATCH(fill_##suffix)(t, begin, end, rows);                                             \
-  }                                                                                                       \
-  void fold_table(const LeafTable<T>& t, const T* sums, const std::uint8_t* occupied, int position,       \
-                  std::uint64_t begin, std::uint64_t end, T* out) {                                       \
-    HWY_DYNAMIC_DISPATCH(fold_##suffix)(t, sums, occupied, position, begin, end, out);                    \
+#define POLYAD_FIBRE_LOOPS(T, suffix)                                                               \
+  HWY_EXPORT(gather_##suffix);                                                                      \
+  HWY_EXPORT(kept_##suffix);                                                                        \
+  HWY_EXPORT(scatter_##suffix);                                                                     \
+  HWY_EXPORT(fill_##suffix);                                                                        \
+  HWY_EXPORT(fold_##suffix);                                                                        \
+  void gather_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* out) {                      \
+    HWY_DYNAMIC_DISPATCH(gather_##suffix)(l, chunk, out);                                           \
+  }                                                                                                 \
+  void add_products(const FibreLoop<T>& l, std::uint64_t begin, std::uint64_t end, T* out) {        \
+    HWY_DYNAMIC_DISPATCH(kept_##suffix)(l, begin, end, out);                                        \
+  }                                                                                                 \
+  void scatter_fibres(const FibreLoop<T>& l, const FibreChunk& chunk, T* sums) {                    \
+    HWY_DYNAMIC_DISPATCH(scatter_##suffix)(l, chunk, sums);                                         \
+  }                                                                                                 \
+  void fill_table(const LeafTable<T>& t, std::uint64_t begin, std::uint64_t end, T* rows) {         \
+    HWY_DYNAMIC_DISPATCH(fill_##suffix)(t, begin, end, rows);                                       \
+  }                                                                                                 \
+  void fold_table(const LeafTable<T>& t, const T* sums, const std::uint8_t* occupied, int position, \
+                  std::uint64_t begin, std::uint64_t end, T* out) {                                 \
+    HWY_DYNAMIC_DISPATCH(fold_##suffix)(t, sums, occupied, position, begin, end, out);              \
   }
 POLYAD_FIBRE_LOOPS(float, f32)
 POLYAD_FIBRE_LOOPS(double, f64)

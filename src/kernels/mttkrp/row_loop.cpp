@@ -27,7 +27,8 @@ HWY_NOINLINE void run_rows(const RowLoop<T>& l, std::uint64_t column) {
   const std::uint64_t last = l.end_row - 1;
   const std::uint64_t nonzeros = l.end_nonzero - l.begin_nonzero;
   auto at = pass.begin();
-  pass.template sum_to<true>(std::min((*l.begin)[l.first_row + 1] - l.begin_nonzero, nonzeros), at).add_to(l.sink.at(l.row_at(l.first_row)) + column);
+  pass.template sum_to<true>(std::min((*l.begin)[l.first_row + 1] - l.begin_nonzero, nonzeros), at)
+      .add_to(l.sink.at(l.row_at(l.first_row)) + column);
   std::uint64_t next = l.clear_from;
   if (l.first_row < last) {
     RowBlock block;
