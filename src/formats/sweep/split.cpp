@@ -24,8 +24,9 @@ std::uint64_t leaf_rows(const CooTensor& x, const std::vector<int>& modes) {
 namespace {
 
 /// Rows of a fibre's leaves are added to one after the other, and each addition waits for its row. Estimates of sweep
-/// with 1.5 were 0.5 to 0.75 of what it takes on darpa, enron, vast and nell2 (Emerald Rapids).
-constexpr double scattering = 2;
+/// with 1.5 were 0.5 to 0.75 of what it takes on darpa, enron, vast and nell2 (Emerald Rapids), with 2 they were 1.2 to
+/// 1.4 of it in f64 once leaves were requested ahead (Zen 5).
+constexpr double scattering = 1.8;
 /// What a pass over the nonzeros saves where leaves and values are requested ahead: vast takes 0.86 of the time, nell2
 /// 0.93. Not where rows come from memory, which is waited for all the same (deli, darpa: 1.0).
 constexpr double saved_by_requests = 0.12;
