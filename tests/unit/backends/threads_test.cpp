@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <stdexcept>
@@ -29,6 +30,23 @@ TEST(Team, EveryRankRunsOnceAndTheFirstFailureIsRethrown) {
   } catch (const std::runtime_error& e) {
     EXPECT_STREQ(e.what(), "2");
   }
+}
+
+TEST(Team, EveryChunkIsHandedOutOnce) {
+  for (const int threads : {0, 1, 2, 7, 33})
+    for (const std::uint64_t chunks : {0UL, 1UL, 5UL, 100UL}) {
+      std::vector<std::atomic<int>> taken(chunks);
+      std::vector<std::atomic<int>> by_rank(40);
+      for_each_chunk(threads, chunks, [&](std::uint64_t c, int rank) {
+        ++taken.at(c);
+        ++by_rank.at(static_cast<std::size_t>(rank));
+      });
+      for (const auto& t : taken) EXPECT_EQ(t, 1) << chunks << " chunks, " << threads << " threads";
+      const int all = std::accumulate(by_rank.begin(), by_rank.end(), 0);
+      EXPECT_EQ(static_cast<std::uint64_t>(all), chunks);
+      for (std::size_t rank = static_cast<std::size_t>(std::max(threads, 1)); rank < by_rank.size(); ++rank)
+        EXPECT_EQ(by_rank[rank], 0);
+    }
 }
 
 TEST(Team, SharesCoverEverythingOnce) {

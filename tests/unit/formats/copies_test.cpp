@@ -146,6 +146,21 @@ TEST(Copies, ShortRowsLieByTheirLengthWithinBlocksAndChunks) {
   EXPECT_TRUE(SortedCopy::build(far, {.mode = 1}, {}).by_length.empty()) << "fewer than half occur";
 }
 
+TEST(Copies, KnowTheRowsOfTheirChunks) {
+  const CooTensor x = cases::make({"", {9000, 300, 200000}, 100000, nullptr, true}, Precision::f32);
+  for (const int mode : {0, 1, 2}) {  // rows by their length, long ones, listed ones
+    const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, {});
+    ASSERT_EQ(copy.ends.size(), copy.chunks());
+    for (std::uint64_t c = 0; c < copy.chunks(); ++c) {
+      const std::uint64_t begin = c * SortedCopy::chunk_nonzeros;
+      const std::uint64_t last = std::min(x.nnz(), begin + SortedCopy::chunk_nonzeros) - 1;
+      EXPECT_EQ(copy.ends[c].first_row, copy.begin.group_of(begin)) << "mode " << mode + 1 << ", chunk " << c;
+      EXPECT_EQ(copy.ends[c].last_row, copy.begin.group_of(last)) << "mode " << mode + 1 << ", chunk " << c;
+    }
+  }
+  EXPECT_EQ(SortedCopy::build(cases::make({"", {9, 8, 7}, 0, nullptr, true}, Precision::f32), {}, {}).ends.size(), 0U);
+}
+
 TEST(Copies, AreTheStableSortByTheirMode) {
   struct Case {
     const char* name;
@@ -233,6 +248,8 @@ TEST(Copies, RowsOverSeveralChunksAndChunksWithoutRowsBetween) {
   expect_same_as_coo(whole_numbers({20, 17000, 30, 40}, 40000), 32);   // three factors
   expect_same_as_coo(whole_numbers({70000, 30, 9, 8, 7}, 40000), 20);  // four, and 24-bit indices
   expect_same_as_coo(whole_numbers({50, 60}, 2000), 16);
+  expect_same_as_coo(whole_numbers({700, 60000, 50000}, 60000), 16);      // 16-bit indices of rows that are requested
+  expect_same_as_coo(whole_numbers({700, 40000, 30000, 9}, 60000), 32);  // the same with three factors
   expect_same_as_coo(whole_numbers({17000000, 40, 50}, 20000), 4);  // 32-bit ones
 }
 
