@@ -25,8 +25,8 @@ namespace polyad {
   return context.deterministic ? static_cast<double>(1U << 20U) : static_cast<double>(second_cache_bytes());
 }
 
-/// Factors below this come from the caches as fast as copies use them; requesting their rows costs instructions: nell2
-/// at rank 32 (3.7 MB) 1.08 of the time, at rank 64 (7.4 MB) 0.86.
+/// Copies with indices of 24 or 32 bits request rows of factors from here on; those of smaller ones come from the
+/// caches as fast as they are used.
 inline constexpr std::uint64_t out_of_reach = std::uint64_t{4} << 20U;
 /// Rows of larger factors are requested twice where the copy has indices of 24 bits; with those of 16 bits once, with
 /// wider ones twice, whatever their size.
@@ -68,8 +68,8 @@ struct EstimateRequest {
 
   /// Reading a row of a mode's factor among other work (RowCost::reading_among).
   [[nodiscard]] double reading(int mode) const { return cost.reading_among(sample.dim(mode) * row_bytes(), lines()); }
-  /// A row of a mode among those that a nonzero multiplies, from where so many bytes lie. Rows of long factors are
-  /// requested ahead, the others are not.
+  /// A row of a mode among those that a nonzero multiplies, from where so many bytes lie, with indices of 24 bits and
+  /// more. Rows of long factors are requested ahead, the others are not.
   [[nodiscard]] double multiplying(int mode, double bytes, double reuse = 1) const {
     const double table = sample.dim(mode) * row_bytes();
     if (table >= static_cast<double>(out_of_caches))
@@ -218,11 +218,17 @@ struct NonzeroLoops {
     inputs += q.sample.dim(m) * q.row_bytes();
     longest = std::max(longest, q.sample.dim(m));
   }
-  const bool requested = longest <= 65536 && requests_rows(inputs, q.sample.context());
+  const bool narrow = longest <= 65536;  // indices of 16 bits
+  const bool requested = requests_rows(inputs, q.sample.context());
   for (int m = 0; m < q.sample.order(); ++m) {
     if (m == n) continue;
     const double bytes = q.bytes_between_uses(m, n);
-    row += requested ? q.cost.reading_alone(bytes, q.lines(), 1, 0) : q.multiplying(m, bytes);
+    if (!narrow) {
+      row += q.multiplying(m, bytes);
+    } else {
+      row += requested ? q.cost.reading_alone(bytes, q.lines(), 1, 0)
+                       : q.cost.multiplying(bytes, q.lines()) * q.among_streams(bytes);
+    }
   }
   return q.sample.nnz() * row + q.cost.instructions((by_length ? 1 : 4) * rows) + stored_output_ns(q, n);
 }

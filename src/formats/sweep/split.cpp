@@ -27,8 +27,8 @@ namespace {
 /// with 1.5 were 0.5 to 0.75 of what it takes on darpa, enron, vast and nell2 (Emerald Rapids), with 2 they were 1.2 to
 /// 1.4 of it in f64 once leaves were requested ahead (Zen 5).
 constexpr double scattering = 1.8;
-/// What a pass over the nonzeros saves where leaves and values are requested ahead: vast takes 0.86 of the time, nell2
-/// 0.93. Not where rows come from memory, which is waited for all the same (deli, darpa: 1.0).
+/// What a pass over the nonzeros saves where leaves and values are requested ahead, at most 0.12 ns a line: vast takes
+/// 0.86 of the time, nell2 0.93; rows from memory are waited for all the same (deli, darpa: 1.0).
 constexpr double saved_by_requests = 0.12;
 constexpr double from_caches = 1.0;  // nanoseconds of a line at most
 

@@ -99,8 +99,8 @@ void sum_all_rows(const MttkrpRequest<T>& r, const SortedCopy& copy) {
     l.sink = sides.sink(c, first, last);
     at_ends.set(c, first, last);
     T* rows = first + 1 < last ? near.of(rank, last - first - 1) : nullptr;
-    if (rows !=
-        nullptr) {  // all but the rows at the ends, and the empty ones before and after, which stay in the output
+    if (rows != nullptr) {
+      // All but the rows at the ends, and the empty ones before and after, which stay in the output.
       for (std::uint64_t i = l.clear_from; i <= first; ++i) std::fill_n(r.out.row(i), r.stride(), T{0});
       for (std::uint64_t i = last; i < l.clear_to; ++i) std::fill_n(r.out.row(i), r.stride(), T{0});
       l.clear_from = first + 1;

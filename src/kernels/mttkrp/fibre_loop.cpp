@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/mttkrp/fibre_loop.hpp"
 
+#include "formats/sweep/sweep.hpp"
+
 #include "backends/cpu/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,6 +19,7 @@ namespace polyad::HWY_NAMESPACE {
 /// Rows are requested this many leaves and fibres ahead; 16 to 32 leaves made no difference, 64 cost 8 %.
 constexpr std::uint64_t leaves_ahead = 32;
 constexpr std::uint64_t fibres_ahead = 8;
+static_assert(leaves_ahead <= Sweep::padding && fibres_ahead <= Sweep::padding);
 
 /// The product of the rows of N modes (0: as many as there are) of a fibre, all in local variables: a vector store may
 /// alias anything, and what is read through a reference would be loaded again after each.
@@ -101,7 +104,8 @@ HWY_INLINE void add_scaled_to(T x, const Cols<T, C>& row, T* HWY_RESTRICT to, [[
   }
 }
 
-/// Requests leaves and values ahead. \return the leaf at which to do it again
+/// Requests leaves and values ahead, once for every stream_step of them or once a fibre: of long fibres the processor
+/// sees the rest by itself. \return the leaf at which to do it again
 template <class Leaf, class T>
 HWY_INLINE const Leaf* request_leaves(const Leaf* leaf, const T* values) {
   request_elements(leaf, sizeof(Leaf));

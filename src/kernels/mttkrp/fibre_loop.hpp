@@ -14,7 +14,6 @@
 #include <span>
 
 #include "backends/cpu/threads.hpp"
-#include "kernels/mttkrp/output.hpp"
 #include "kernels/mttkrp/request.hpp"
 #include "polyad/types.hpp"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/mttkrp/fibre_loop.hpp"
+#include "kernels/mttkrp/output.hpp"
 #include "kernels/mttkrp/owner.hpp"
 #include "kernels/mttkrp/row_loop.hpp"
 #include "kernels/mttkrp/tile_loop.hpp"

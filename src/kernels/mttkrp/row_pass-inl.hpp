@@ -136,8 +136,9 @@ struct RowPass {
     for (int m = 0; m + 1 < inputs(); ++m) product.times(row(m, z));
     sum.add_product(product, row(inputs() - 1, z));
   }
-  /// Of indices of 16 bits either all rows are requested or none: counting them would take a tenth of the time.
-  HWY_INLINE int requested() const { return sizeof(Index) == 2 ? inputs() : prefetched; }
+  /// Of indices of 16 bits either all rows are requested or none, and there is a loop for each: counting them would
+  /// take a tenth of the time. General loops count.
+  HWY_INLINE int requested() const { return sizeof(Index) == 2 && Whole ? inputs() : prefetched; }
 
   /// A nonzero, where its value lies, and the next one at which nonzeros ahead are requested. It goes from row to row:
   /// looking values up anew costs short ones a tenth.
@@ -171,7 +172,13 @@ struct RowPass {
       add_in_turn(end, at, sum, other);
       for (int i = 1; i < sums; ++i) sum.add(other[i]);
     }
-    if (Request) request_nonzeros(at);
+    if constexpr (Request) {
+      while (end - at.z >= stream_step) {  // of rows that are one sum
+        request_nonzeros(at);
+        add_each(at.z + stream_step, at, sum);
+      }
+      request_nonzeros(at);
+    }
     add_each(end, at, sum);
     scale(sum);
     return sum;

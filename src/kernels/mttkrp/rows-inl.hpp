@@ -68,7 +68,7 @@ struct Cols {
   }
   /// p += this
   HWY_INLINE void add_to(T* HWY_RESTRICT p) const { add_to(p, cpu::halve_wide_stores); }
-  /// \param halves cpu::halve_wide_stores, which a loop reads once: compilers take it for changed by every store
+  /// \param halves cpu::halve_wide_stores, for loops that read it once: compilers take it for changed by every store
   HWY_INLINE void add_to(T* HWY_RESTRICT p, [[maybe_unused]] bool halves) const {
     for (int i = 0; i < vectors; ++i, p += lanes) {
 #if HWY_CAP_GE512

@@ -8,6 +8,7 @@
 
 #include "kernels/mttkrp/fibre_loop.hpp"
 #include "kernels/mttkrp/nonzero_loop.hpp"
+#include "kernels/mttkrp/output.hpp"
 #include "kernels/mttkrp/owner.hpp"
 #include "kernels/mttkrp/tile_loop.hpp"
 
@@ -139,6 +140,7 @@ class SweepRun {
   [[nodiscard]] std::uint64_t cut_position(std::uint64_t c) const {
     return static_cast<std::uint64_t>(std::ranges::lower_bound(s_.cut, c) - s_.cut.begin());
   }
+  /// Where row 0 would be: all fibres of the chunk have this one root.
   [[nodiscard]] T* side_row(BoundaryRows<T>& sides, std::uint64_t c) const {
     const std::uint64_t root = s_.roots[c].first;
     return NearRows<T>::as_if_first(sides.sink(cut_position(c), root, root).first, root, r_.stride());

@@ -147,10 +147,12 @@ TEST(Copies, ShortRowsLieByTheirLengthWithinBlocksAndChunks) {
 }
 
 TEST(Copies, KnowTheRowsOfTheirChunks) {
-  const CooTensor x = cases::make({"", {9000, 300, 200000}, 100000, nullptr, true}, Precision::f32);
+  const CooTensor x = cases::make({"", {9000, 300, 130000}, 80000, nullptr, true}, Precision::f32);
   for (const int mode : {0, 1, 2}) {  // rows by their length, long ones, listed ones
     const SortedCopy copy = SortedCopy::build(x, {.mode = mode}, {});
     ASSERT_EQ(copy.ends.size(), copy.chunks());
+    ASSERT_EQ(copy.by_length.empty(), mode != 0);
+    ASSERT_EQ(bytes_in(copy.rows) > 0, mode == 2);
     for (std::uint64_t c = 0; c < copy.chunks(); ++c) {
       const std::uint64_t begin = c * SortedCopy::chunk_nonzeros;
       const std::uint64_t last = std::min(x.nnz(), begin + SortedCopy::chunk_nonzeros) - 1;
@@ -248,8 +250,11 @@ TEST(Copies, RowsOverSeveralChunksAndChunksWithoutRowsBetween) {
   expect_same_as_coo(whole_numbers({20, 17000, 30, 40}, 40000), 32);   // three factors
   expect_same_as_coo(whole_numbers({70000, 30, 9, 8, 7}, 40000), 20);  // four, and 24-bit indices
   expect_same_as_coo(whole_numbers({50, 60}, 2000), 16);
-  expect_same_as_coo(whole_numbers({700, 60000, 50000}, 60000), 16);      // 16-bit indices of rows that are requested
-  expect_same_as_coo(whole_numbers({700, 40000, 30000, 9}, 60000), 32);  // the same with three factors
+  // Factors of 7 and more MB with indices of 16 bits, whose rows are requested where 2.5 second-level caches are less.
+  expect_same_as_coo(whole_numbers({700, 60000, 50000}, 60000), 16);
+  expect_same_as_coo(whole_numbers({700, 40000, 30000, 9}, 60000), 32);
+  expect_same_as_coo(whole_numbers({3, 40000, 30000}, 60000), 64);  // rows of 20,000 nonzeros that are one sum
+  expect_same_as_coo(whole_numbers({30, 4000, 3000}, 60000), 24);   // blocks of columns
   expect_same_as_coo(whole_numbers({17000000, 40, 50}, 20000), 4);  // 32-bit ones
 }
 
