@@ -134,7 +134,7 @@ def roofline(points, stream, gbs, file):
 def scaling(folder, scale):
     """The engine on one shape at several sizes, and with one thread against all."""
     lines = ["## Size and threads", "",
-             "`polyad generate x.ptn --like nell2 --nnz N --precision f32`, `polyad bench x.ptn --formats FORMAT --precision f32 --rank 16 --repeat 5 --threads T` in turn with",
+             "`polyad generate x.ptn --like nell2 --nnz N --precision f32`, `polyad bench x.ptn --formats FORMAT --precision f32 --rank 16 --repeat K --threads T` in turn with",
              f"one and with {THREADS} threads, twice, the best sweep of each: nanoseconds a nonzero, all modes. Dims, skew and clusters stay as they are.", "",
              "| nonzeros | format | ns, 1 thread | ns, all threads | efficiency |", "|---|---|---|---|---|"]
     flat = []
@@ -143,9 +143,12 @@ def scaling(folder, scale):
         tensor = folder / "scaling.ptn"
         polyad("generate", tensor, "--like", "nell2", "--nnz", nnz, "--precision", "f32")
         ns = {}
-        taken = polyad("plan", tensor, "--precision", "f32", "--rank", 16)["choice"]["format"]
+        # By what the machine takes, as `auto` does, not by the reference machine.
+        taken = polyad("plan", tensor, "--precision", "f32", "--rank", 16, cache=folder / "machine")["choice"]["format"]
+        repeat = max(5, 60_000_000 // nnz)  # sweeps of a millisecond are disturbed more often
         for threads in (1, THREADS) * 2:
-            found = polyad("bench", tensor, "--formats", taken, "--precision", "f32", "--rank", 16, "--repeat", 5, threads=threads)
+            found = polyad("bench", tensor, "--formats", taken, "--precision", "f32", "--rank", 16, "--repeat", repeat,
+                           threads=threads)
             result = next(r for r in found["results"] if r["mode"] == "all")
             ns[threads] = min(ns.get(threads, math.inf), result["seconds"]["min"] / nnz * 1e9)
         one, all_threads = ns[1], ns[THREADS]
