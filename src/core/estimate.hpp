@@ -68,14 +68,22 @@ struct EstimateRequest {
 
   /// Reading a row of a mode's factor among other work (RowCost::reading_among).
   [[nodiscard]] double reading(int mode) const { return cost.reading_among(sample.dim(mode) * row_bytes(), lines()); }
-  /// A row of a mode among those that a nonzero multiplies, from where so many bytes lie, with indices of 24 bits and
-  /// more. Rows of long factors are requested ahead, the others are not.
-  [[nodiscard]] double multiplying(int mode, double bytes, double reuse = 1) const {
+  /// A row of a mode among those that a nonzero of a copy sorted by mode n multiplies (formats/copies). Of indices of
+  /// 16 bits the rows of all modes are requested ahead or none, of wider ones those of long factors.
+  [[nodiscard]] double multiplying(int mode, int n) const {
+    double inputs = 0;
+    bool narrow = true;  // indices of 16 bits
+    for (int m = 0; m < sample.order(); ++m) {
+      if (m == n) continue;
+      inputs += sample.dim(m) * row_bytes();
+      narrow &= sample.dim(m) <= 65536;
+    }
+    const double bytes = bytes_between_uses(mode, n);
     const double table = sample.dim(mode) * row_bytes();
-    if (table >= static_cast<double>(out_of_caches))
-      return frequent_rows_are_near * cost.reading_alone(bytes, lines(), reuse, 2);
-    if (table >= static_cast<double>(out_of_reach)) return cost.reading_alone(bytes, lines(), reuse, 1);
-    return cost.multiplying(bytes, lines(), reuse) * among_streams(bytes);
+    if (narrow && requests_rows(inputs, sample.context())) return cost.reading_alone(bytes, lines(), 1, 0);
+    if (!narrow && table >= out_of_caches) return frequent_rows_are_near * cost.reading_alone(bytes, lines(), 1, 2);
+    if (!narrow && table >= out_of_reach) return cost.reading_alone(bytes, lines(), 1, 1);
+    return cost.multiplying(bytes, lines()) * among_streams(bytes);
   }
   /// Adding to a row of its output.
   [[nodiscard]] double adding(int mode) const { return cost.adding_among(sample.dim(mode) * row_bytes(), lines()); }
@@ -211,25 +219,8 @@ struct NonzeroLoops {
 /// a nonzero were 0.5: 24 ms for a mode of nell2 that takes 18.
 [[nodiscard]] inline double sorted_copy_ns(const EstimateRequest& q, int n, double rows, bool by_length) {
   double row = q.cost.instructions(0.2 + many_inputs_ns(q));
-  double inputs = 0;
-  double longest = 0;
-  for (int m = 0; m < q.sample.order(); ++m) {
-    if (m == n) continue;
-    inputs += q.sample.dim(m) * q.row_bytes();
-    longest = std::max(longest, q.sample.dim(m));
-  }
-  const bool narrow = longest <= 65536;  // indices of 16 bits
-  const bool requested = requests_rows(inputs, q.sample.context());
-  for (int m = 0; m < q.sample.order(); ++m) {
-    if (m == n) continue;
-    const double bytes = q.bytes_between_uses(m, n);
-    if (!narrow) {
-      row += q.multiplying(m, bytes);
-    } else {
-      row += requested ? q.cost.reading_alone(bytes, q.lines(), 1, 0)
-                       : q.cost.multiplying(bytes, q.lines()) * q.among_streams(bytes);
-    }
-  }
+  for (int m = 0; m < q.sample.order(); ++m)
+    if (m != n) row += q.multiplying(m, n);
   return q.sample.nnz() * row + q.cost.instructions((by_length ? 1 : 4) * rows) + stored_output_ns(q, n);
 }
 
